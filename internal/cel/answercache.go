@@ -15,17 +15,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// minCachedCost is the cost of an evaluation from which on the answers of a condition
-// are cached: computing the key of an answer is cheaper than evaluating again.
-const minCachedCost = 100
-
-// bytesPerUnit is the number of bytes of a spec that are hashed in the time of one
-// unit of cost.
-const bytesPerUnit = 100
-
-// maxCachedAnswers bounds the cache. An entry takes some 250 bytes.
-const maxCachedAnswers = 1 << 15
-
 // answerCache caches the answers of expensive conditions by expression and spec, so
 // that a later write that does not change what they read does not evaluate them again.
 var answerCache = lru.New(maxCachedAnswers)

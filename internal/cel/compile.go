@@ -11,9 +11,6 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxCached is the number of expressions, and of regular expressions, that are cached.
-const maxCached = 512
-
 // compiler compiles expressions of one dialect and caches the latest, including those
 // that do not compile. It is safe for concurrent use.
 type compiler[T any] struct {

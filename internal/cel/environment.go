@@ -13,18 +13,6 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// Limits of an expression. One at all of these limits compiles in a few milliseconds
-// and evaluates in a few tens of milliseconds.
-const (
-	// Limit is the maximum cost of an evaluation, in cel-go's units.
-	Limit = 10_000
-	// MaxLength is the maximum length of an expression, in bytes.
-	MaxLength = 4096
-
-	maxNesting = 100
-	maxNodes   = 10_000
-)
-
 // hasFunction is the function to which has() expands.
 const hasFunction = "@has"
 

@@ -13,9 +13,6 @@ import (
 	"overrule.dev/overrule/internal/pattern"
 )
 
-// maxPattern is the maximum length of a regular expression, in bytes.
-const maxPattern = 1024
-
 // regex is a compiled regular expression, or its error.
 type regex struct {
 	*regexp.Regexp

@@ -13,10 +13,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// maxQuantityLength bounds the text of a value. Exponents have at most three digits:
-// otherwise a few bytes could stand for an extremely large number.
-const maxQuantityLength = 64
-
 var (
 	numberText   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 	quantityText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i)$`)

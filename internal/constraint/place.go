@@ -32,9 +32,6 @@ const (
 	anyItem                 // each item of a list: [*]
 )
 
-// maxSteps bounds the length of a place.
-const maxSteps = 64
-
 // stepText matches a step in the path of a rule. A name with other characters than
 // letters, digits, "_" and "-" is quoted.
 var stepText = regexp.MustCompile(`^(?:(\.?)(\*|[A-Za-z0-9_-]+)|\[(\*|"(?:[^"\\]|\\.)*")\])`)

@@ -35,14 +35,6 @@ type requirement struct {
 	fault func(v any) (text string, beyond *big.Rat)
 }
 
-const (
-	// maxPattern bounds the length of a regular expression, in bytes.
-	maxPattern = 1024
-	// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64
-	// plain ones of maximum length.
-	maxPatternCost = 64 * maxPattern
-)
-
 func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.ErrorList) {
 	out = rule{at: at.String(), required: r.Required, message: clean(r.Message)}
 	var err error

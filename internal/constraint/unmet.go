@@ -71,9 +71,6 @@ type violation struct {
 	beyond *big.Rat // nil if that is not a number
 }
 
-// maxValues is the number of values that a message names.
-const maxValues = 3
-
 // add adds a requirement of a rule, if there are values that do not meet it.
 func (out *Result) add(r *rule, name string, all []violation, shown func() *cel.Variables) {
 	if len(all) == 0 {

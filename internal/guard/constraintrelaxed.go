@@ -25,7 +25,7 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 	if err != nil || paths.count == 0 && !paths.more {
 		return err
 	}
-	ref, on := was.Ref(), plural(paths.count, "path")
+	ref, on := was.Ref(), api.Plural(paths.count, "path")
 	list := ": " + paths.String()
 	if paths.more { // counting took too long
 		on, list = "very many paths", ""
@@ -62,9 +62,6 @@ type constrainedPaths struct {
 	named []string
 	more  bool
 }
-
-// maxPathsNamed is how many paths of a constraint are named.
-const maxPathsNamed = 3
 
 // pathsOf returns the paths that a constraint applies to for which is reports true, with
 // what it says of each. It takes half the remaining time: what only warns must not take so

@@ -141,7 +141,7 @@ func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
 		What: fmt.Sprintf("%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read",
-			ref, plural(paths, "path")),
+			ref, api.Plural(paths, "path")),
 		Advice: "use origins instead, or ask for a ClusterPolicyConstraint",
 	})
 }
@@ -155,7 +155,7 @@ func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths const
 	case paths.count == 0:
 		f.What = fmt.Sprintf("not all paths were checked, there are too many: none of those checked violates %s", ref)
 	default:
-		text, violate := plural(paths.count, "path"), "violate"
+		text, violate := api.Plural(paths.count, "path"), "violate"
 		if paths.more {
 			text = "at least " + text
 		}

@@ -25,10 +25,6 @@ type overriddenRuleSet struct {
 	truncated bool // there are more
 }
 
-// maxOverriddenRules is how many rules of other policies are counted separately: few of
-// them are reported at all, none is denied for, and there may be millions.
-const maxOverriddenRules = 10_000
-
 type overriddenRuleKey struct {
 	from        *merge.Policy
 	rule        string

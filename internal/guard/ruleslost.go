@@ -21,13 +21,6 @@ type ruleLosses struct {
 	more bool        // there are more than are counted
 }
 
-// maxRuleLosses is how many losses are counted separately, maxRuleLossesReported how many
-// are reported.
-const (
-	maxRuleLosses         = 1_000
-	maxRuleLossesReported = 20
-)
-
 // lossWay is how a policy loses a rule.
 type lossWay int
 
@@ -297,9 +290,9 @@ func (l *ruleLoss) onPaths() string {
 	if l.moved {
 		return ""
 	}
-	on := " on " + plural(l.paths, "path")
+	on := " on " + api.Plural(l.paths, "path")
 	if n := l.namespaces.count(); n > 1 {
-		on += " in " + plural(n, "namespace")
+		on += " in " + api.Plural(n, "namespace")
 	}
 	return on
 }

@@ -12,11 +12,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// maxWarnCost is what constraints may cost where they can only warn, in units of CEL cost.
-// It is no part of the budget of the write: else the authors of such constraints could use
-// that up.
-const maxWarnCost = 100_000
-
 var errWarnBudget = errors.New("cost limit of warnings exceeded")
 
 // warnMeter is a meter for constraints that can only warn. It ends with the budget's time.
