@@ -117,10 +117,10 @@ type walk struct {
 // The place is valid during the call.
 func (w *walk) each(v any, at, path place, found func(v any, at place)) {
 	w.visited++
-	switch {
-	case v == nil:
+	switch v {
+	case nil:
 		return
-	case v == cel.Opaque:
+	case cel.Opaque:
 		w.opaque = true
 	}
 	if len(path) == 0 {

@@ -200,7 +200,7 @@ func (ev *evaluation) noLongerText(l *lostOverride) string {
 		return "its policy is deleted"
 	case now.Invalid != nil:
 		return "its policy becomes invalid"
-	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, l.key.policy) }):
+	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.key.policy) }):
 		return "its policy is read in another way"
 	default:
 		return "its policy is no longer attached there"

@@ -149,7 +149,7 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 // now.
 func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
-	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, r.from) })
+	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(r.from) })
 	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
 		key.route = is.Ref()
 	}
