@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -23,13 +24,12 @@ var answerCache = lru.New(maxCachedAnswers)
 type answerKey [sha256.Size]byte
 
 // key returns the cache key of the condition's answer for a spec, and the cost of
-// computing the key. ok is false for a spec that is not decoded JSON.
-func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok bool) {
+// computing the key.
+func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64) {
 	e := keyEncoder{}
-	if !e.value(c.expression) || !e.value(spec) {
-		return key, 0, false
-	}
-	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit, true
+	e.value(c.expression)
+	e.value(spec)
+	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit
 }
 
 // detached returns an answer without references to the spec.
@@ -44,8 +44,8 @@ func detached(a merge.Answer) merge.Answer {
 // encoded by its bits, since an expression distinguishes 1 and 1.0.
 type keyEncoder struct{ out []byte }
 
-// value appends a value, and reports whether it is decoded JSON.
-func (e *keyEncoder) value(v any) bool {
+// value appends a value.
+func (e *keyEncoder) value(v any) {
 	switch v := v.(type) {
 	case nil:
 		e.out = append(e.out, "null"...)
@@ -63,9 +63,7 @@ func (e *keyEncoder) value(v any) bool {
 			if i > 0 {
 				e.out = append(e.out, ',')
 			}
-			if !e.value(item) {
-				return false
-			}
+			e.value(item)
 		}
 		e.out = append(e.out, ']')
 	case map[string]any:
@@ -75,20 +73,18 @@ func (e *keyEncoder) value(v any) bool {
 				e.out = append(e.out, ',')
 			}
 			e.out = append(strconv.AppendQuote(e.out, name), ':')
-			if !e.value(v[name]) {
-				return false
-			}
+			e.value(v[name])
 		}
 		e.out = append(e.out, '}')
 	case merge.Packed:
 		if m, ok := v.(json.Marshaler); ok {
-			data, err := m.MarshalJSON()
-			e.out = append(e.out, data...)
-			return err == nil
+			if data, err := m.MarshalJSON(); err == nil {
+				e.out = append(e.out, data...)
+				return
+			}
 		}
-		return e.value(v.Unpack())
+		e.value(v.Unpack())
 	default:
-		return false
+		e.out = fmt.Appendf(e.out, "%T(%v)", v, v)
 	}
-	return true
 }

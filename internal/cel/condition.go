@@ -53,16 +53,12 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 		answer := c.evaluate(spec)
 		if answer.Cost >= minCachedCost {
 			c.cached.Store(true)
-			if key, _, ok := c.key(spec); ok {
-				answerCache.Add(key, detached(answer))
-			}
+			key, _ := c.key(spec)
+			answerCache.Add(key, detached(answer))
 		}
 		return answer
 	}
-	key, cost, ok := c.key(spec)
-	if !ok {
-		return c.evaluate(spec)
-	}
+	key, cost := c.key(spec)
 	if known, found := answerCache.Get(key); found {
 		answer := known.(merge.Answer) //nolint:forcetypeassert // it has no other values
 		answer.Cost = cost
