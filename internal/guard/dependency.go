@@ -33,7 +33,7 @@ func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effectiv
 // attachedAt reports whether a policy is attached to a level of a path.
 func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bool {
 	for i := range e.Layers {
-		if e.Layers[i].Policy.Same(p) && gateway.Level(e.Layers[i].Level) == level {
+		if e.Layers[i].Same(p) && gateway.Level(e.Layers[i].Level) == level {
 			return true
 		}
 	}
@@ -45,7 +45,7 @@ func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bo
 func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
-		if !l.Policy.Same(by) || gateway.Level(l.Level) > o.Level {
+		if !l.Same(by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
 		terminating := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
