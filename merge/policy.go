@@ -125,6 +125,12 @@ type Policy struct {
 	Unset []Name
 }
 
+// Same reports whether another state of the policy, or the same, is meant: one of its
+// namespace and name.
+func (p *Policy) Same(o *Policy) bool {
+	return p == o || p.Namespace == o.Namespace && p.Name == o.Name
+}
+
 // Empty reports whether the policy has no rule.
 func (p *Policy) Empty() bool {
 	return !slices.ContainsFunc(p.Blocks, func(b Rules) bool { return len(b.Rules) > 0 })

@@ -1,32 +1,20 @@
 package cel
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"k8s.io/utils/lru"
 
 	"overrule.dev/overrule/merge"
 )
-
-// minCachedCost is the cost of an evaluation from which on the answers of a condition
-// are cached: computing the key of an answer is cheaper than evaluating again.
-const minCachedCost = 100
-
-// bytesPerUnit is the number of bytes of a spec that are hashed in the time of one
-// unit of cost.
-const bytesPerUnit = 100
-
-// maxCachedAnswers bounds the cache. An entry takes some 250 bytes.
-const maxCachedAnswers = 1 << 15
 
 // answerCache caches the answers of expensive conditions by expression and spec, so
 // that a later write that does not change what they read does not evaluate them again.
@@ -36,14 +24,12 @@ var answerCache = lru.New(maxCachedAnswers)
 type answerKey [sha256.Size]byte
 
 // key returns the cache key of the condition's answer for a spec, and the cost of
-// computing the key. ok is false for a spec that is not decoded JSON.
-func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok bool) {
+// computing the key.
+func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64) {
 	e := keyEncoder{}
-	e.text(c.expression)
-	if !e.value(spec) {
-		return key, 0, false
-	}
-	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit, true
+	e.value(c.expression)
+	e.value(spec)
+	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit
 }
 
 // detached returns an answer without references to the spec.
@@ -54,12 +40,12 @@ func detached(a merge.Answer) merge.Answer {
 	return a
 }
 
-// keyEncoder encodes values as JSON with sorted names, as packed values are. A float is
+// keyEncoder encodes values with sorted names, and packed values as their JSON. A float is
 // encoded by its bits, since an expression distinguishes 1 and 1.0.
 type keyEncoder struct{ out []byte }
 
-// value appends a value, and reports whether it is decoded JSON.
-func (e *keyEncoder) value(v any) bool {
+// value appends a value.
+func (e *keyEncoder) value(v any) {
 	switch v := v.(type) {
 	case nil:
 		e.out = append(e.out, "null"...)
@@ -70,79 +56,35 @@ func (e *keyEncoder) value(v any) bool {
 	case float64:
 		e.out = binary.BigEndian.AppendUint64(append(e.out, 'f'), math.Float64bits(v))
 	case string:
-		e.text(v)
+		e.out = strconv.AppendQuote(e.out, v)
 	case []any:
-		return e.list(v)
+		e.out = append(e.out, '[')
+		for i, item := range v {
+			if i > 0 {
+				e.out = append(e.out, ',')
+			}
+			e.value(item)
+		}
+		e.out = append(e.out, ']')
 	case map[string]any:
-		return e.object(v)
+		e.out = append(e.out, '{')
+		for i, name := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				e.out = append(e.out, ',')
+			}
+			e.out = append(strconv.AppendQuote(e.out, name), ':')
+			e.value(v[name])
+		}
+		e.out = append(e.out, '}')
 	case merge.Packed:
-		return e.packed(v)
+		if m, ok := v.(json.Marshaler); ok {
+			if data, err := m.MarshalJSON(); err == nil {
+				e.out = append(e.out, data...)
+				return
+			}
+		}
+		e.value(v.Unpack())
 	default:
-		return false
+		e.out = fmt.Appendf(e.out, "%T(%v)", v, v)
 	}
-	return true
-}
-
-func (e *keyEncoder) list(items []any) bool {
-	e.out = append(e.out, '[')
-	for i, item := range items {
-		if i > 0 {
-			e.out = append(e.out, ',')
-		}
-		if !e.value(item) {
-			return false
-		}
-	}
-	e.out = append(e.out, ']')
-	return true
-}
-
-func (e *keyEncoder) object(fields map[string]any) bool {
-	e.out = append(e.out, '{')
-	for i, name := range slices.Sorted(maps.Keys(fields)) {
-		if i > 0 {
-			e.out = append(e.out, ',')
-		}
-		e.text(name)
-		e.out = append(e.out, ':')
-		if !e.value(fields[name]) {
-			return false
-		}
-	}
-	e.out = append(e.out, '}')
-	return true
-}
-
-// packed appends the JSON of a packed value, or of what it unpacks to.
-func (e *keyEncoder) packed(p merge.Packed) bool {
-	if m, ok := p.(json.Marshaler); ok {
-		data, err := m.MarshalJSON()
-		e.out = append(e.out, data...)
-		return err == nil
-	}
-	return e.value(p.Unpack())
-}
-
-// text appends a string as encoding/json encodes it.
-func (e *keyEncoder) text(s string) {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			e.escaped(s)
-			return
-		}
-	}
-	e.out = append(append(append(e.out, '"'), s...), '"')
-}
-
-// escaped appends a string that needs escapes. One that is not UTF-8 is appended with
-// its length, so that it differs from the string that replaces its invalid bytes.
-func (e *keyEncoder) escaped(s string) {
-	var b bytes.Buffer
-	j := json.NewEncoder(&b)
-	j.SetEscapeHTML(false)
-	if !utf8.ValidString(s) || j.Encode(s) != nil {
-		e.out = append(append(strconv.AppendInt(append(e.out, 's'), int64(len(s)), 10), ':'), s...)
-		return
-	}
-	e.out = append(e.out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }

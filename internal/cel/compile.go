@@ -8,68 +8,69 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/lru"
 )
 
-// DefaultCacheSize is the number of expressions that the package-level Compile caches.
-const DefaultCacheSize = 512
+// compiler compiles expressions of one dialect and caches the latest, including those
+// that do not compile. It is safe for concurrent use.
+type compiler[T any] struct {
+	*environment
+	of    func(*environment, string) (T, error)
+	cache *lru.Cache
+}
 
-// Compiler compiles conditions and caches the latest, including those that do not
-// compile. It is safe for concurrent use.
-type Compiler struct{ cachingCompiler[*Condition] }
-
-// NewCompiler returns a compiler that caches at most size expressions.
-func NewCompiler(size int) (*Compiler, error) {
-	env, err := newEnvironment(conditions)
+func newCompiler[T any](d dialect, size int, of func(*environment, string) (T, error)) (*compiler[T], error) {
+	env, err := newEnvironment(d)
 	if err != nil {
 		return nil, err
 	}
-	return &Compiler{newCachingCompiler(env.dialect, size, env.compile)}, nil
+	return &compiler[T]{env, of, lru.New(size)}, nil
 }
 
-// Compile compiles an expression with the shared compiler of the process. Its error is
-// a *CompileError, unless CEL itself cannot be set up.
-func Compile(expression string) (*Condition, error) {
-	c, err := defaultCompiler()
+// The compilers of the process.
+var (
+	conditionCompiler  = sync.OnceValues(func() (*compiler[*Condition], error) { return newCompiler(conditions, maxCached, newCondition) })
+	validationCompiler = sync.OnceValues(func() (*compiler[*Expression], error) { return newCompiler(validations, maxCached, newExpression) })
+	messageCompiler    = sync.OnceValues(func() (*compiler[*Expression], error) { return newCompiler(messages, maxCached, newExpression) })
+)
+
+// Compile compiles a condition. Its error is a *CompileError, unless CEL itself cannot be
+// set up.
+func Compile(expression string) (*Condition, error) { return compile(conditionCompiler, expression) }
+
+// CompileValidation compiles an expression on Variables that evaluates to a bool, as
+// Compile does.
+func CompileValidation(expression string) (*Expression, error) {
+	return compile(validationCompiler, expression)
+}
+
+// CompileMessage compiles an expression on Variables that evaluates to a string, as
+// Compile does.
+func CompileMessage(expression string) (*Expression, error) {
+	return compile(messageCompiler, expression)
+}
+
+func compile[T any](shared func() (*compiler[T], error), expression string) (T, error) {
+	c, err := shared()
 	if err != nil {
-		return nil, err
+		var none T
+		return none, err
 	}
-	return c.Compile(expression)
+	return c.compile(expression)
 }
 
-// cachingCompiler compiles expressions of one dialect and caches the latest.
-type cachingCompiler[T any] struct {
-	dialect dialect
-	compile func(expression string) (T, error)
-	cache   *lru.Cache
-	group   *singleflight.Group
-}
-
-func newCachingCompiler[T any](d dialect, size int, compile func(string) (T, error)) cachingCompiler[T] {
-	return cachingCompiler[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), group: new(singleflight.Group)} // for lru 0 is no limit
-}
-
-// Compile compiles an expression, or returns the cached result. Its error is a
-// *CompileError.
-func (c cachingCompiler[T]) Compile(expression string) (T, error) {
-	if err := c.dialect.checkLength(expression); err != nil {
+// compile compiles an expression, or returns the cached result.
+func (c *compiler[T]) compile(expression string) (T, error) {
+	if err := c.checkLength(expression); err != nil {
 		var none T
 		return none, err // not cached: it may be huge
 	}
 	if kept, ok := c.cache.Get(expression); ok {
 		return kept.(compiled[T]).result()
 	}
-	made, _, _ := c.group.Do(expression, func() (any, error) {
-		if kept, ok := c.cache.Get(expression); ok {
-			return kept, nil // cached since the lookup above
-		}
-		var one compiled[T]
-		one.value, one.err = c.compile(expression)
-		c.cache.Add(expression, one)
-		return one, nil
-	})
-	return made.(compiled[T]).result()
+	value, err := c.of(c.environment, expression)
+	c.cache.Add(expression, compiled[T]{value, err})
+	return value, err
 }
 
 // compiled is an entry of the cache: a compiled expression, or its error.
@@ -90,28 +91,14 @@ func (d dialect) checkLength(expression string) error {
 	return nil
 }
 
-func (e *environment) compile(expression string) (*Condition, error) {
-	checked, program, err := e.program(expression, cel.BoolType)
-	if err != nil {
-		return nil, err
-	}
-	traced := func() (cel.Program, error) {
-		return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
-	}
-	return &Condition{
-		expression: expression, program: program, loopNodes: loopNodes(checked.NativeRep()),
-		tracked: sync.OnceValues(traced),
-	}, nil
-}
-
-// program compiles an expression that must evaluate to a type.
-func (e *environment) program(expression string, want *cel.Type) (*cel.Ast, cel.Program, error) {
+// program compiles an expression.
+func (e *environment) program(expression string) (*cel.Ast, cel.Program, error) {
 	checked, issues := e.Compile(expression)
 	if issues.Err() != nil {
 		return nil, nil, e.fromIssues(expression, issues)
 	}
-	if t := checked.OutputType(); !t.IsExactType(want) && !t.IsExactType(cel.DynType) {
-		return nil, nil, e.problem(expression, e.wrongType(t.String(), want).Error())
+	if t := checked.OutputType(); !t.IsExactType(e.of) && !t.IsExactType(cel.DynType) {
+		return nil, nil, e.problem(expression, e.wrongType(t.String()).Error())
 	}
 	program, err := e.Program(checked, e.options...)
 	if err != nil {

@@ -3,7 +3,6 @@ package cel
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,58 +90,30 @@ func TestCompileErrorMessage(t *testing.T) {
 }
 
 func TestCompileCache(t *testing.T) {
-	c, err := NewCompiler(2)
+	c, err := newCompiler(conditions, 2, newCondition)
 	require.NoError(t, err)
-	first, err := c.Compile("spec.a")
+	first, err := c.compile("spec.a")
 	require.NoError(t, err)
-	again, err := c.Compile("spec.a")
+	again, err := c.compile("spec.a")
 	require.NoError(t, err)
 	assert.Same(t, first, again)
 
-	_, wrong := c.Compile("nothing")
-	_, wrongAgain := c.Compile("nothing")
+	_, wrong := c.compile("nothing")
+	_, wrongAgain := c.compile("nothing")
 	assert.Same(t, wrong, wrongAgain, "errors are kept, too")
 
 	for i := range 5 {
-		_, err = c.Compile(fmt.Sprintf("spec.a == %d", i))
+		_, err = c.compile(fmt.Sprintf("spec.a == %d", i))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, 2, c.cache.Len())
-	recompiled, err := c.Compile("spec.a")
+	recompiled, err := c.compile("spec.a")
 	require.NoError(t, err)
 	assert.NotSame(t, first, recompiled)
 
-	_, err = c.Compile(strings.Repeat(" ", MaxLength+1))
+	_, err = c.compile(strings.Repeat(" ", MaxLength+1))
 	require.Error(t, err)
 	assert.Equal(t, 2, c.cache.Len(), "what is too long is not kept")
-}
-
-func TestCompileCacheOfSizeZero(t *testing.T) {
-	c, err := NewCompiler(0)
-	require.NoError(t, err)
-	for i := range 5 {
-		_, err = c.Compile(fmt.Sprintf("spec.a == %d", i))
-		require.NoError(t, err)
-	}
-	assert.Equal(t, 1, c.cache.Len())
-}
-
-func TestCompileConcurrently(t *testing.T) {
-	c, err := NewCompiler(4)
-	require.NoError(t, err)
-	var made sync.Map
-	var group sync.WaitGroup
-	for range 16 {
-		group.Go(func() {
-			condition, err := c.Compile("spec.a.exists(x, x > 5)")
-			assert.NoError(t, err)
-			made.Store(condition, true)
-		})
-	}
-	group.Wait()
-	count := 0
-	made.Range(func(any, any) bool { count++; return true })
-	assert.Equal(t, 1, count)
 }
 
 const tooSlow = pattern.Advice

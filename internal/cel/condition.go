@@ -3,11 +3,11 @@ package cel
 import (
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/interpreter"
 
 	"overrule.dev/overrule/merge"
 )
@@ -25,6 +25,19 @@ type Condition struct {
 
 var _ merge.Condition = (*Condition)(nil)
 
+func newCondition(e *environment, expression string) (*Condition, error) {
+	checked, program, err := e.program(expression)
+	if err != nil {
+		return nil, err
+	}
+	return &Condition{
+		expression: expression, program: program, loopNodes: loopNodes(checked.NativeRep()),
+		tracked: sync.OnceValues(func() (cel.Program, error) {
+			return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
+		}),
+	}, nil
+}
+
 // String returns the expression.
 func (c *Condition) String() string { return c.expression }
 
@@ -40,16 +53,12 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 		answer := c.evaluate(spec)
 		if answer.Cost >= minCachedCost {
 			c.cached.Store(true)
-			if key, _, ok := c.key(spec); ok {
-				answerCache.Add(key, detached(answer))
-			}
+			key, _ := c.key(spec)
+			answerCache.Add(key, detached(answer))
 		}
 		return answer
 	}
-	key, cost, ok := c.key(spec)
-	if !ok {
-		return c.evaluate(spec)
-	}
+	key, cost := c.key(spec)
 	if known, found := answerCache.Get(key); found {
 		answer := known.(merge.Answer) //nolint:forcetypeassert // it has no other values
 		answer.Cost = cost
@@ -61,7 +70,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 }
 
 func (c *Condition) evaluate(spec map[string]any) merge.Answer {
-	out, details, err := c.program.Eval(&activation{spec: object{fields: spec}})
+	out, details, err := c.program.Eval(activation(spec))
 	answer := merge.Answer{}
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost = *cost
@@ -72,7 +81,7 @@ func (c *Condition) evaluate(spec map[string]any) merge.Answer {
 	}
 	met, ok := out.(types.Bool)
 	if !ok {
-		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName(), types.BoolType)}
+		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName())}
 		return answer
 	}
 	answer.Met = bool(met)
@@ -85,16 +94,12 @@ func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err er
 	if missing != nil {
 		err = c.hiddenError(answer, spec)
 	}
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		answer.Err = &EvalError{Cause: ErrBudget}
-	case err != nil:
-		answer.Err = &EvalError{Cause: err}
-	default:
-		answer.Missing = missing.path()
-		answer.HasSiblings = len(missing.from.fields) > 0
+	if err != nil {
+		answer.Err = &EvalError{Cause: cause(err)}
+		return
 	}
+	answer.Missing = missing.path()
+	answer.HasSiblings = len(missing.from.fields) > 0
 }
 
 // missing returns the missing key of an error, nil for any other error. A key that is
@@ -117,7 +122,7 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 	if err != nil {
 		return err
 	}
-	_, details, err := program.Eval(&activation{spec: object{fields: spec}})
+	_, details, err := program.Eval(activation(spec))
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost += *cost
 	}
@@ -134,19 +139,8 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 	return nil
 }
 
-// activation has the variables of an evaluation.
-type activation struct{ spec object }
-
-// ResolveName implements cel.Activation.
-func (a *activation) ResolveName(name string) (any, bool) {
-	switch name {
-	case "spec":
-		return &a.spec, true
-	case "self":
-		return map[string]any{"spec": &a.spec}, true
-	}
-	return nil, false
+// activation returns the variables of an evaluation.
+func activation(fields map[string]any) map[string]any {
+	spec := &object{fields: fields}
+	return map[string]any{"spec": spec, "self": map[string]any{"spec": spec}}
 }
-
-// Parent implements cel.Activation.
-func (*activation) Parent() cel.Activation { return nil }

@@ -13,32 +13,22 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// Limits of an expression. One at all of these limits compiles in a few milliseconds
-// and evaluates in a few tens of milliseconds.
-const (
-	// Limit is the maximum cost of an evaluation, in cel-go's units.
-	Limit = 10_000
-	// MaxLength is the maximum length of an expression, in bytes.
-	MaxLength = 4096
-
-	maxNesting = 100
-	maxNodes   = 10_000
-)
-
 // hasFunction is the function to which has() expands.
 const hasFunction = "@has"
 
 // dialect is the properties of the expressions of one use.
 type dialect struct {
 	// noun is the name of such an expression in errors.
-	noun      string
+	noun string
+	// of is the type to which it evaluates.
+	of        *types.Type
 	variables []string
 	// self is set if there is a variable self with the field spec.
 	self bool
 }
 
 // conditions are the expressions of blocks (`when`).
-var conditions = dialect{noun: "condition", variables: []string{"spec", "self"}, self: true}
+var conditions = dialect{noun: "condition", of: types.BoolType, variables: []string{"spec", "self"}, self: true}
 
 // environment is the CEL environment of a dialect.
 type environment struct {
@@ -170,6 +160,3 @@ func loopNodes(a *ast.AST) map[int64]bool {
 	}))
 	return in
 }
-
-// defaultCompiler is the compiler of the package-level Compile.
-var defaultCompiler = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })

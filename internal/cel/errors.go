@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/google/cel-go/common/types"
 )
 
 // ErrBudget is wrapped by the Err of an Answer whose evaluation exceeded the cost
@@ -93,9 +91,9 @@ type typeError struct{ got, want string }
 // Error names both types.
 func (e *typeError) Error() string { return e.want + ", not " + e.got }
 
-// wrongType returns the error of an expression that must evaluate to a type.
-func (d dialect) wrongType(got string, want *types.Type) *typeError {
-	return &typeError{got: got, want: "a " + d.noun + " must evaluate to " + want.TypeName()}
+// wrongType returns the error of an expression that evaluates to another type.
+func (d dialect) wrongType(got string) *typeError {
+	return &typeError{got: got, want: "a " + d.noun + " must evaluate to " + d.of.TypeName()}
 }
 
 // truncate shortens an expression for a message.

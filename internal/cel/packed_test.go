@@ -1,4 +1,4 @@
-package cel_test
+package cel
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/tables"
 )
@@ -40,11 +39,7 @@ func TestConditionsUnpackFields(t *testing.T) {
 	for name, expression := range tables.Read[map[string]string](t, "testdata/tables/conditions-unpack-fields.yaml") {
 		t.Run(name, func(t *testing.T) {
 			evaluate := func(spec map[string]any) merge.Answer { // with a new condition, which has no cached answers
-				compiler, err := cel.NewCompiler(1)
-				require.NoError(t, err)
-				c, err := compiler.Compile(expression)
-				require.NoError(t, err)
-				return c.Evaluate(spec)
+				return compiledAlone(t, expression).Evaluate(spec)
 			}
 			want, got := evaluate(plain()), evaluate(held())
 			assert.Equal(t, want.Met, got.Met)
@@ -63,7 +58,7 @@ func TestConditionsUnpackFields(t *testing.T) {
 // Fields that it does not read stay packed.
 func TestConditionsLeaveOtherFieldsPacked(t *testing.T) {
 	spec := map[string]any{"a": packed(`{"n": 1}`), "b": packed(`{"n": 2}`)}
-	c, err := cel.Compile("spec.a.n == 1.0")
+	c, err := Compile("spec.a.n == 1.0")
 	require.NoError(t, err)
 	assert.True(t, c.Evaluate(spec).Met)
 	assert.Equal(t, map[string]any{"a": map[string]any{"n": 1.0}, "b": packed(`{"n": 2}`)}, spec)

@@ -13,9 +13,6 @@ import (
 	"overrule.dev/overrule/internal/pattern"
 )
 
-// maxPattern is the maximum length of a regular expression, in bytes.
-const maxPattern = 1024
-
 // regex is a compiled regular expression, or its error.
 type regex struct {
 	*regexp.Regexp
@@ -27,7 +24,7 @@ type regex struct {
 }
 
 // patterns caches compiled regular expressions.
-var patterns = lru.New(DefaultCacheSize)
+var patterns = lru.New(maxCached)
 
 func compilePattern(text string) *regex {
 	if kept, ok := patterns.Get(text); ok {

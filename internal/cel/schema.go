@@ -20,13 +20,8 @@ import (
 //
 // Evaluation does not use the schema: a string of format duration is a string here, as
 // it is in JSON.
-func (v *Validation) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
-	return validations.checkTypes(v.text, effective)
-}
-
-// CheckTypes is Validation.CheckTypes for a message.
-func (m *Message) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
-	return messages.checkTypes(m.text, effective)
+func (e *Expression) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
+	return e.checkTypes(e.text, effective)
 }
 
 func (d dialect) checkTypes(expression string, effective *apiextensionsv1.JSONSchemaProps) error {

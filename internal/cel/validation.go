@@ -2,19 +2,17 @@ package cel
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 )
 
 // The dialects of constraints.
 var (
-	validations = dialect{noun: "validation", variables: variableNames}
-	messages    = dialect{noun: "message", variables: variableNames}
+	validations = dialect{noun: "validation", of: types.BoolType, variables: variableNames}
+	messages    = dialect{noun: "message", of: types.StringType, variables: variableNames}
 )
 
 var variableNames = []string{"effective", "before", "origins", "path", "request"}
@@ -29,6 +27,8 @@ type Variables struct {
 	// Origins are the origins of the rules by key, Path is the elements of the path,
 	// Request is the admission request. See Schemas.
 	Origins, Path, Request func() any
+
+	reads *reads // nil if they are not recorded
 }
 
 // top is the location of the variables: a path starts with the name of a variable.
@@ -37,11 +37,12 @@ var top location
 // ResolveName implements cel.Activation.
 func (v *Variables) ResolveName(name string) (any, bool) {
 	var of func() any
+	var recorded *reads
 	switch name {
 	case "effective":
-		of = v.Effective
+		of, recorded = v.Effective, v.reads
 	case "before":
-		of = v.Before
+		of, recorded = v.Before, v.reads
 	case "origins":
 		of = v.Origins
 	case "path":
@@ -54,21 +55,37 @@ func (v *Variables) ResolveName(name string) (any, bool) {
 	if of == nil {
 		return types.NullValue, true
 	}
-	return value(of(), location{parent: &top, key: name, index: -1}), true
+	return value(of(), location{parent: &top, key: name, index: -1, reads: recorded}), true
 }
 
 // Parent implements cel.Activation.
 func (*Variables) Parent() cel.Activation { return nil }
 
-// expression is a compiled expression of a constraint.
-type expression struct {
-	text    string
+// Expression is a compiled expression of a constraint. It is safe for concurrent use.
+type Expression struct {
+	text string
+	dialect
 	program cel.Program
 	reads   map[string]bool
 }
 
+// String returns the expression.
+func (e *Expression) String() string { return e.text }
+
 // Reads reports whether the expression reads a variable.
-func (e *expression) Reads(variable string) bool { return e.reads[variable] }
+func (e *Expression) Reads(variable string) bool { return e.reads[variable] }
+
+func newExpression(e *environment, text string) (*Expression, error) {
+	checked, program, err := e.program(text)
+	if err != nil {
+		return nil, err
+	}
+	// also the types of the variables that have the same schema for all kinds
+	if err := e.checkTypes(text, nil); err != nil {
+		return nil, err
+	}
+	return &Expression{text, e.dialect, program, identifiers(checked)}, nil
+}
 
 // identifiers returns the identifiers of an expression, including the variables of
 // comprehensions.
@@ -82,21 +99,23 @@ func identifiers(checked *cel.Ast) map[string]bool {
 	return out
 }
 
-// evaluate returns the value of the expression and the cost. The error is an
-// *EvalError.
-func (e *expression) evaluate(v *Variables) (ref.Val, uint64, error) {
-	out, details, err := e.program.Eval(v)
+// Evaluate returns the value, a bool or a string, and the cost. The error is an
+// *EvalError, and wraps ErrBudget if the cost exceeds Limit.
+func (e *Expression) Evaluate(on *Variables) (any, uint64, error) {
+	out, details, err := e.program.Eval(on)
 	var spent uint64
 	if cost := details.ActualCost(); cost != nil {
 		spent = *cost
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, spent, &EvalError{Cause: cause(err)}
-	}
-	if types.IsUnknown(out) {
+	case types.IsUnknown(out):
 		return nil, spent, &EvalError{Cause: ErrOpaque}
+	case out.Type() != e.of:
+		return nil, spent, &EvalError{Cause: e.wrongType(out.Type().TypeName())}
 	}
-	return out, spent, nil
+	return out.Value(), spent, nil
 }
 
 // cause returns ErrBudget if the cost limit was exceeded, else err.
@@ -106,96 +125,4 @@ func cause(err error) error {
 		return ErrBudget
 	}
 	return err
-}
-
-// Validation is a compiled expression that evaluates to a bool. It is safe for
-// concurrent use.
-type Validation struct{ expression }
-
-// CompileValidation compiles an expression on Variables, or returns the cached result.
-// Its error is a *CompileError, unless CEL itself cannot be set up.
-func CompileValidation(expression string) (*Validation, error) {
-	c, err := validationCompiler()
-	if err != nil {
-		return nil, err
-	}
-	return c.Compile(expression)
-}
-
-// String returns the expression.
-func (v *Validation) String() string { return v.text }
-
-// Evaluate returns the value and the cost. The error is an *EvalError, and wraps
-// ErrBudget if the cost exceeds Limit.
-func (v *Validation) Evaluate(on *Variables) (met bool, cost uint64, err error) {
-	out, cost, err := v.evaluate(on)
-	if err != nil {
-		return false, cost, err
-	}
-	is, ok := out.(types.Bool)
-	if !ok {
-		return false, cost, &EvalError{Cause: validations.wrongType(out.Type().TypeName(), types.BoolType)}
-	}
-	return bool(is), cost, nil
-}
-
-// Message is a compiled expression that evaluates to a string. It is safe for
-// concurrent use.
-type Message struct{ expression }
-
-// CompileMessage compiles an expression on Variables that evaluates to a string, as
-// CompileValidation does.
-func CompileMessage(expression string) (*Message, error) {
-	c, err := messageCompiler()
-	if err != nil {
-		return nil, err
-	}
-	return c.Compile(expression)
-}
-
-// String returns the expression.
-func (m *Message) String() string { return m.text }
-
-// Evaluate returns the string and the cost. Its errors are those of
-// Validation.Evaluate.
-func (m *Message) Evaluate(on *Variables) (text string, cost uint64, err error) {
-	out, cost, err := m.evaluate(on)
-	if err != nil {
-		return "", cost, err
-	}
-	is, ok := out.(types.String)
-	if !ok {
-		return "", cost, &EvalError{Cause: messages.wrongType(out.Type().TypeName(), types.StringType)}
-	}
-	return string(is), cost, nil
-}
-
-// The shared compilers of the process.
-var (
-	validationCompiler = sync.OnceValues(func() (*cachingCompiler[*Validation], error) {
-		return constraintCompiler(validations, cel.BoolType, func(e expression) *Validation { return &Validation{e} })
-	})
-	messageCompiler = sync.OnceValues(func() (*cachingCompiler[*Message], error) {
-		return constraintCompiler(messages, cel.StringType, func(e expression) *Message { return &Message{e} })
-	})
-)
-
-// constraintCompiler returns a compiler that also checks the types of the variables
-// that have the same schema for all kinds.
-func constraintCompiler[T any](d dialect, want *cel.Type, of func(expression) T) (*cachingCompiler[T], error) {
-	env, err := newEnvironment(d)
-	if err != nil {
-		return nil, err
-	}
-	k := newCachingCompiler(d, DefaultCacheSize, func(text string) (none T, _ error) {
-		checked, program, err := env.program(text, want)
-		if err != nil {
-			return none, err
-		}
-		if err := d.checkTypes(text, nil); err != nil {
-			return none, err
-		}
-		return of(expression{text, program, identifiers(checked)}), nil
-	})
-	return &k, nil
 }

@@ -71,7 +71,7 @@ func TestValidationEvaluateErrors(t *testing.T) {
 			require.ErrorAs(t, err, &failed)
 			require.ErrorContains(t, err, c.Says)
 			golden.Golden(t, err.Error())
-			assert.False(t, met)
+			assert.Nil(t, met)
 			assert.Positive(t, cost)
 			assert.Equal(t, errors.Is(err, ErrBudget), cost > Limit)
 			assert.Equal(t, strings.Contains(c.Says, "no such key") && c.Says != "no such key: max", MissesKey(err))
@@ -156,14 +156,14 @@ func TestVariablesAreComputedOnDemand(t *testing.T) {
 	require.NoError(t, err)
 	met, _, err := v.Evaluate(on)
 	require.NoError(t, err)
-	assert.True(t, met)
+	assert.Equal(t, true, met)
 	assert.Equal(t, map[string]int{"effective": 1, "before": 1}, asked)
 
 	v, err = CompileValidation(`before == null`)
 	require.NoError(t, err)
 	met, _, err = v.Evaluate(&Variables{})
 	require.NoError(t, err)
-	assert.True(t, met, "what is not set is null")
+	assert.Equal(t, true, met, "what is not set is null")
 }
 
 func TestValidationEvaluateConcurrently(t *testing.T) {
@@ -192,5 +192,39 @@ func TestReads(t *testing.T) {
 		"effective": {true, false}, "path": {true, false}, "origins": {true, false}, "before": {false, false}, "request": {false, true},
 	} {
 		assert.Equal(t, want, [2]bool{v.Reads(name), m.Reads(name)}, name)
+	}
+}
+
+func TestValues(t *testing.T) {
+	limit := func(limit any) m { return m{"limit": limit, "unit": "s"} }
+	on := &Variables{
+		Effective: func() any {
+			return m{
+				"a": int64(2), "hidden": Opaque, "limits": m{"a.b": limit(int64(1)), "c": limit(int64(9)), "d": limit(int64(1))},
+				"rates": []any{limit(int64(1)), limit(int64(8)), limit(int64(1))},
+			}
+		},
+		Before:  func() any { return m{"a": int64(1)} },
+		Request: func() any { return m{"operation": "UPDATE"} },
+	}
+	for expression, want := range map[string][]Read{
+		`effective.a <= before.a && effective.a > 5`:                                          {{"effective.a", int64(2)}, {"before.a", int64(1)}},
+		`request.operation == 'CREATE'`:                                                       nil,
+		`effective.hidden == 1`:                                                               nil,
+		`effective.rates[0].limit > 1`:                                                        {{"effective.rates[0].limit", int64(1)}},
+		`effective.rates.all(r, r.limit < 5)`:                                                 {{"effective.rates[1].limit", int64(8)}},
+		`effective.rates.all(i, r, r.limit + i < 5)`:                                          {{"effective.rates[0].limit", int64(1)}, {"effective.rates[1].limit", int64(8)}},
+		`effective.limits.all(k, effective.limits[k].limit < 1)`:                              {{`effective.limits["a.b"].limit`, int64(1)}},
+		`effective.limits.all(k, l, k != 'c' || l.limit < 5)`:                                 {{"effective.limits.c.limit", int64(9)}},
+		`effective.rates.all(r, r.unit == "s") && effective.a == 1`:                           {{"effective.a", int64(2)}},
+		`[effective.limits].all(l, l.c.limit < 5) || effective.rates.exists(r, r.limit == 2)`: {{"effective.limits.c.limit", int64(9)}, {"effective.rates[2].limit", int64(1)}},
+	} {
+		t.Run(expression, func(t *testing.T) {
+			v, err := CompileValidation(expression)
+			require.NoError(t, err)
+			got, cost, _ := v.Values(on)
+			assert.Equal(t, want, got)
+			assert.Positive(t, cost)
+		})
 	}
 }

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,7 +18,32 @@ import (
 type location struct {
 	parent *location
 	key    string
-	index  int // in the list above, -1 in a map
+	index  int    // in the list above, -1 in a map
+	reads  *reads // nil if reads are not recorded
+}
+
+// field returns the location of a field of a map.
+func (l *location) field(name string) location {
+	return location{parent: l, key: name, index: -1, reads: l.reads}
+}
+
+// String returns the path of the location in the format of merge.Key, with [0] for an
+// element of a list.
+func (l *location) String() string {
+	text, names := "", merge.Key{}
+	var steps []*location
+	for at := l; at.parent != nil; at = at.parent {
+		steps = append(steps, at)
+	}
+	for _, step := range slices.Backward(steps) {
+		if step.index < 0 {
+			names = names.Child(step.key)
+			continue
+		}
+		text = join(text, names.String()) + "[" + strconv.Itoa(step.index) + "]"
+		names = merge.Key{}
+	}
+	return join(text, names.String())
 }
 
 // object is a map of the spec. Unlike cel-go's own maps it has a location, and the
@@ -47,6 +73,7 @@ func value(native any, at location) ref.Val {
 	case []any:
 		return &list{location: at, items: v}
 	default:
+		at.reads.add(&at, native)
 		return adapter.NativeToValue(v)
 	}
 }
@@ -94,15 +121,6 @@ func HasOpaque(native any) bool {
 	return false
 }
 
-// equalContainers compares two containers. The result is unknown if one of them
-// contains an opaque value, which cel-go would ignore.
-func equalContainers(one traits.Container, native any, other ref.Val) ref.Val {
-	if HasOpaque(native) || HasOpaque(other.Value()) {
-		return types.NewUnknown(1, nil)
-	}
-	return one.(ref.Val).Equal(other)
-}
-
 // unpackField returns a field of a map. A packed value is unpacked in place: conditions
 // mostly read one of many fields, more than once.
 func unpackField(fields map[string]any, name string) (native any, ok bool) {
@@ -124,7 +142,7 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.WrapErr(&missingKeyError{from: o, key: string(name)}), false
 	}
-	return value(native, location{parent: &o.location, key: string(name), index: -1}), true
+	return value(native, o.field(string(name))), true
 }
 
 // Get implements traits.Indexer.
@@ -146,13 +164,14 @@ func (o *object) Contains(key ref.Val) ref.Val {
 // Size implements traits.Sizer.
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
-// Iterator implements traits.Iterable, over the keys.
-func (o *object) Iterator() traits.Iterator { return o.withoutLocation().Iterator() }
+// Iterator implements traits.Iterable, over the keys in order: each evaluation reads the
+// same values.
+func (o *object) Iterator() traits.Iterator {
+	return o.reads.iterator(types.NewStringList(adapter, slices.Sorted(maps.Keys(o.fields))).Iterator(), nil)
+}
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val {
-	return equalContainers(o.withoutLocation(), o.fields, other)
-}
+func (o *object) Equal(other ref.Val) ref.Val { return o.withoutLocation().(ref.Val).Equal(other) }
 
 // ConvertToNative implements ref.Val.
 func (o *object) ConvertToNative(t reflect.Type) (any, error) {
@@ -182,7 +201,7 @@ func (l *list) Get(index ref.Val) ref.Val {
 	if i < 0 || i >= len(l.items) {
 		return types.NewErr("index out of bounds: %d", i)
 	}
-	return value(l.items[i], location{parent: &l.location, index: i})
+	return value(l.items[i], location{parent: &l.location, index: i, reads: l.reads})
 }
 
 // Size implements traits.Sizer.
@@ -194,14 +213,12 @@ func (l *list) Add(other ref.Val) ref.Val { return l.withoutLocation().Add(other
 // Contains implements traits.Container.
 func (l *list) Contains(v ref.Val) ref.Val { return l.withoutLocation().Contains(v) }
 
-// Iterator implements traits.Iterable. Its elements have no location: a key that is
-// missing in one is missing inside a comprehension.
-func (l *list) Iterator() traits.Iterator { return l.withoutLocation().Iterator() }
+// Iterator implements traits.Iterable. Its elements have no location, unless reads are
+// recorded: a key that is missing in one is missing inside a comprehension.
+func (l *list) Iterator() traits.Iterator { return l.reads.iterator(l.withoutLocation().Iterator(), l) }
 
 // Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val {
-	return equalContainers(l.withoutLocation(), l.items, other)
-}
+func (l *list) Equal(other ref.Val) ref.Val { return l.withoutLocation().(ref.Val).Equal(other) }
 
 // ConvertToNative implements ref.Val.
 func (l *list) ConvertToNative(t reflect.Type) (any, error) {
@@ -235,23 +252,9 @@ func MissesKey(err error) bool {
 // Error names the key by its path.
 func (m *missingKeyError) Error() string { return "no such key: " + m.path() }
 
-// path returns the path of the key in the spec, in the format of merge.Key, with [0]
-// for an element of a list.
 func (m *missingKeyError) path() string {
-	steps := []location{{key: m.key, index: -1}}
-	for at := &m.from.location; at.parent != nil; at = at.parent {
-		steps = append(steps, *at)
-	}
-	text, names := "", merge.Key{}
-	for _, step := range slices.Backward(steps) {
-		if step.index < 0 {
-			names = names.Child(step.key)
-			continue
-		}
-		text = join(text, names.String()) + "[" + strconv.Itoa(step.index) + "]"
-		names = merge.Key{}
-	}
-	return join(text, names.String())
+	at := m.from.field(m.key)
+	return at.String()
 }
 
 // join joins two parts of a path, with a dot if needed.

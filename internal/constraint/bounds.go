@@ -1,138 +1,103 @@
 package constraint
 
 import (
-	"errors"
 	"math/big"
 	"regexp"
-	"strconv"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
-
-// quantities are the readings of a value as a number, as a quantity, and as a duration
-// in nanoseconds; nil where it is not one. 5m is a quantity and a duration.
-type quantities struct{ number, quantity, duration *big.Rat }
-
-// maxQuantityLength bounds the text of a value. Exponents have at most three digits:
-// otherwise a few bytes could stand for an extremely large number.
-const maxQuantityLength = 64
 
 var (
 	numberText   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 	quantityText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i)$`)
 )
 
-// quantitiesOf parses a decoded JSON value.
-func quantitiesOf(v any) quantities {
+// sort reads decoded JSON as a number of a sort, nil if it is none: 5m is a quantity and a
+// duration.
+type sort func(v any) *big.Rat
+
+// sorts are the sorts of bounds in order of precedence: a plain number is a quantity,
+// too, and 0 is a duration.
+var sorts = []sort{number, duration, quantity}
+
+func number(v any) *big.Rat {
 	switch v := v.(type) {
 	case int64:
-		n := new(big.Rat).SetInt64(v)
-		return quantities{number: n, quantity: n}
+		return new(big.Rat).SetInt64(v)
 	case float64:
-		n := new(big.Rat).SetFloat64(v)
-		return quantities{number: n, quantity: n}
+		return new(big.Rat).SetFloat64(v)
 	case string:
-		return parseQuantities(v)
-	default:
-		return quantities{}
-	}
-}
-
-func parseQuantities(text string) (m quantities) {
-	if len(text) > maxQuantityLength {
-		return quantities{}
-	}
-	if numberText.MatchString(text) {
-		m.number, _ = new(big.Rat).SetString(text)
-		m.quantity = m.number
-	}
-	if quantityText.MatchString(text) {
-		if q, err := resource.ParseQuantity(text); err == nil {
-			d := q.AsDec()
-			m.quantity = new(big.Rat).SetInt(d.UnscaledBig())
-			m.quantity.Mul(m.quantity, powerOfTen(-int(d.Scale())))
+		if len(v) <= maxQuantityLength && numberText.MatchString(v) {
+			n, _ := new(big.Rat).SetString(v)
+			return n
 		}
 	}
-	if d, err := time.ParseDuration(text); err == nil {
-		m.duration = new(big.Rat).SetInt64(int64(d))
-	}
-	return m
+	return nil
 }
 
-// powerOfTen returns the n-th power of 10. n is small, since texts are short.
-func powerOfTen(n int) *big.Rat {
-	out := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n, -n))), nil))
-	if n < 0 {
-		out.Inv(out)
+func duration(v any) *big.Rat {
+	text, _ := v.(string)
+	d, err := time.ParseDuration(text)
+	if err != nil || len(text) > maxQuantityLength {
+		return nil
 	}
-	return out
+	return new(big.Rat).SetInt64(int64(d))
 }
 
-// bounds are the allowed minimum and maximum, both as numbers, quantities or durations.
-type bounds struct {
-	min, max         *big.Rat
-	minText, maxText string
-	of               func(quantities) *big.Rat
+func quantity(v any) *big.Rat {
+	text, _ := v.(string)
+	if len(text) > maxQuantityLength || !quantityText.MatchString(text) {
+		return number(v)
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return nil
+	}
+	n, _ := new(big.Rat).SetString(q.AsDec().String())
+	return n
 }
 
-// sorts are the readings of bounds in order of precedence: a plain number is a quantity,
-// too, and 0 is a duration.
-var sorts = []func(quantities) *big.Rat{
-	func(m quantities) *big.Rat { return m.number },
-	func(m quantities) *big.Rat { return m.duration },
-	func(m quantities) *big.Rat { return m.quantity },
-}
-
-var (
-	errInvalidBound = errors.New(`must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`)
-	errTwoSorts     = errors.New("min and max must both be numbers, quantities or durations")
-	errEmptyRange   = errors.New("must not be greater than max")
-)
-
-// boundsOf parses bounds, of which one may be nil.
-func boundsOf(least, greatest *intstr.IntOrString) (b *bounds, ofMin, ofMax error) {
-	minimum, maximum := boundOf(least), boundOf(greatest)
-	if least != nil && minimum == (quantities{}) {
-		ofMin = errInvalidBound
-	}
-	if greatest != nil && maximum == (quantities{}) {
-		ofMax = errInvalidBound
-	}
-	if ofMin != nil || ofMax != nil {
-		return nil, ofMin, ofMax
-	}
+// boundsOf parses the bounds of a rule, each nil if it is not set, and returns their sort.
+func boundsOf(r *api.ConstraintRule, at *field.Path) (least, greatest *big.Rat, of sort, errs field.ErrorList) {
+	lower, upper := boundOf(r.Min), boundOf(r.Max)
 	for _, of := range sorts {
-		b := &bounds{min: of(minimum), max: of(maximum), minText: textOf(least), maxText: textOf(greatest), of: of}
-		if (b.min == nil) != (least == nil) || (b.max == nil) != (greatest == nil) {
+		least, greatest = of(lower), of(upper)
+		switch {
+		case (least == nil) != (r.Min == nil) || (greatest == nil) != (r.Max == nil):
 			continue
+		case least != nil && greatest != nil && least.Cmp(greatest) > 0:
+			errs = append(errs, field.Invalid(at.Child("min"), r.Min.String(), "must not be greater than max"))
 		}
-		if b.min != nil && b.max != nil && b.min.Cmp(b.max) > 0 {
-			return nil, errEmptyRange, nil
-		}
-		return b, nil, nil
+		return least, greatest, of, errs
 	}
-	return nil, nil, errTwoSorts
+	const advice = `must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`
+	valid := func(v any) bool { return slices.ContainsFunc(sorts, func(of sort) bool { return of(v) != nil }) }
+	if r.Min != nil && !valid(lower) {
+		errs = append(errs, field.Invalid(at.Child("min"), r.Min.String(), advice))
+	}
+	if r.Max != nil && !valid(upper) {
+		errs = append(errs, field.Invalid(at.Child("max"), r.Max.String(), advice))
+	}
+	if errs == nil {
+		errs = append(errs, field.Invalid(at.Child("max"), r.Max.String(), "min and max must both be numbers, quantities or durations"))
+	}
+	return nil, nil, nil, errs
 }
 
-func boundOf(b *intstr.IntOrString) quantities {
+// boundOf returns a bound as decoded JSON, nil if it is not set.
+func boundOf(b *intstr.IntOrString) any {
 	switch {
 	case b == nil:
-		return quantities{}
+		return nil
 	case b.Type == intstr.Int:
-		return quantitiesOf(int64(b.IntVal))
+		return int64(b.IntVal)
 	default:
-		return parseQuantities(b.StrVal)
+		return b.StrVal
 	}
-}
-
-func textOf(b *intstr.IntOrString) string {
-	if b == nil {
-		return ""
-	}
-	if b.Type == intstr.Int {
-		return strconv.Itoa(int(b.IntVal))
-	}
-	return b.StrVal
 }

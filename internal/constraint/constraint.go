@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/pattern"
 )
 
 // Constraint is a compiled constraint. It is immutable and safe for concurrent use.
@@ -97,17 +98,22 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))
 		c.targets, errs = append(c.targets, t), append(errs, wrong...)
 	}
+	if len(s.Targets) == 0 && c.namespace != "" {
+		c.targets = []target{{kind: kindNamespace, name: c.namespace}}
+	}
 	for i := range s.Validations {
 		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
 		c.validations, errs = append(c.validations, v), append(errs, wrong...)
 	}
-	slow := checkPatterns(s.Rules, at.Child("rules"))
-	errs = append(errs, slow...)
+	patterns := 0
 	for i := range s.Rules {
-		if slow != nil {
-			break // nothing is compiled
+		at := at.Child("rules").Index(i)
+		if patterns += pattern.Cost(s.Rules[i].Pattern); patterns > maxPatternCost {
+			errs = append(errs, field.Invalid(at.Child("pattern"), s.Rules[i].Pattern,
+				"all patterns of a constraint together take too long to compile; "+pattern.Advice))
+			break
 		}
-		r, wrong := compileRule(&s.Rules[i], at.Child("rules").Index(i))
+		r, wrong := compileRule(&s.Rules[i], at)
 		c.rules, errs = append(c.rules, r), append(errs, wrong...)
 	}
 	if err := errs.ToAggregate(); err != nil {

@@ -18,10 +18,9 @@ type PathInput struct {
 type Result struct {
 	// Unmet are the requirements that are not met, in the order of the constraint.
 	Unmet []Unmet
-	// Undecided are the field paths of the requirements that depend on values which
-	// are opaque to the constraint: they are not evaluated, or only for the other
-	// values.
-	Undecided []string
+	// Undecided is set if a requirement depends on values which are opaque to the
+	// constraint: it is not evaluated, or only for the other values.
+	Undecided bool
 }
 
 // Evaluate returns the requirements that the variables do not meet. Costs are charged to

@@ -1,8 +1,6 @@
 package constraint
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/big"
 	"regexp"
 	"slices"
@@ -17,61 +15,97 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// rule is a compiled rule, which requires something of single values.
+// rule is a compiled rule, which requires something of the values at a path.
 type rule struct {
-	at       string // field path in the constraint
-	path     address
-	text     string // of path
-	required bool
-	bounds   *bounds
-	enum     []any
-	hasEnum  bool
-	pattern  *regexp.Regexp
-	message  string
+	at           string // field path in the constraint
+	path         place
+	required     bool
+	requirements []requirement
+	message      string
 }
 
-// maxPattern bounds the length of a regular expression, in bytes.
-const maxPattern = 1024
+// requirement is what a rule requires of each value.
+type requirement struct {
+	name string // of its field: max
+	// types are those in the schema of a value that can meet it, nil for any.
+	types []string
+	cost  uint64 // of evaluating it, beyond that of reading the value
+	// fault returns what is wrong with a value, as in "is above the maximum of 100",
+	// empty if nothing is, and its distance from the bound, nil if it has none.
+	fault func(v any) (text string, beyond *big.Rat)
+}
 
 func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.ErrorList) {
-	out = rule{at: at.String(), required: r.Required, message: r.Message}
+	out = rule{at: at.String(), required: r.Required, message: clean(r.Message)}
 	var err error
-	if out.path, err = parseAddress(r.Path); err != nil {
+	if out.path, err = parsePlace(r.Path); err != nil {
 		errs = append(errs, field.Invalid(at.Child("path"), r.Path, err.Error()))
 	}
-	out.text = out.path.String()
 	if !r.Required && r.Min == nil && r.Max == nil && r.Enum == nil && r.Pattern == "" {
 		errs = append(errs, field.Required(at, "must set at least one of min, max, enum, pattern, required"))
 	}
-	errs = append(errs, out.bound(r, at)...)
-	for i := range r.Enum {
-		var v any
-		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(r.Enum[i].Raw, &v); err != nil {
-			errs = append(errs, field.Invalid(at.Child("enum").Index(i), string(r.Enum[i].Raw), err.Error()))
-		}
-		out.enum = append(out.enum, v)
-	}
-	if out.hasEnum = r.Enum != nil; out.hasEnum && len(r.Enum) == 0 {
-		errs = append(errs, field.Required(at.Child("enum"), "must list the allowed values"))
-	}
-	return out, append(errs, out.match(r.Pattern, at.Child("pattern"))...)
+	errs = append(errs, out.addBounds(r, at)...)
+	errs = append(errs, out.addEnum(r, at.Child("enum"))...)
+	return out, append(errs, out.addPattern(r.Pattern, at.Child("pattern"))...)
 }
 
-func (r *rule) bound(from *api.ConstraintRule, at *field.Path) (errs field.ErrorList) {
+func (r *rule) addBounds(from *api.ConstraintRule, at *field.Path) field.ErrorList {
 	if from.Min == nil && from.Max == nil {
 		return nil
 	}
-	var ofMin, ofMax error
-	if r.bounds, ofMin, ofMax = boundsOf(from.Min, from.Max); ofMin != nil {
-		errs = append(errs, field.Invalid(at.Child("min"), textOf(from.Min), ofMin.Error()))
+	least, greatest, of, errs := boundsOf(from, at)
+	if least != nil {
+		r.addBound("min", "below the minimum of "+from.Min.String(), of, func(n *big.Rat) *big.Rat { return n.Sub(least, n) })
 	}
-	if ofMax != nil {
-		errs = append(errs, field.Invalid(at.Child("max"), textOf(from.Max), ofMax.Error()))
+	if greatest != nil {
+		r.addBound("max", "above the maximum of "+from.Max.String(), of, func(n *big.Rat) *big.Rat { return n.Sub(n, greatest) })
 	}
 	return errs
 }
 
-func (r *rule) match(text string, at *field.Path) field.ErrorList {
+// addBound adds a bound. beyond returns how far a number is out of it, at most 0 for none.
+func (r *rule) addBound(name, breach string, of sort, beyond func(*big.Rat) *big.Rat) {
+	_, bound, _ := strings.Cut(breach, " ")
+	r.add(name, 0, func(v any) (string, *big.Rat) {
+		n := of(v)
+		if n == nil {
+			return "cannot be compared with " + bound, nil
+		}
+		if n = beyond(n); n.Sign() <= 0 {
+			return "", nil
+		}
+		return "is " + breach, n
+	}, "integer", "number", "string")
+}
+
+func (r *rule) add(name string, cost int, fault func(any) (string, *big.Rat), types ...string) {
+	r.requirements = append(r.requirements, requirement{name, types, uint64(cost), fault}) //nolint:gosec // a length
+}
+
+func (r *rule) addEnum(from *api.ConstraintRule, at *field.Path) (errs field.ErrorList) {
+	if from.Enum == nil {
+		return nil
+	}
+	if len(from.Enum) == 0 {
+		errs = append(errs, field.Required(at, "must list the allowed values"))
+	}
+	allowed := make([]any, len(from.Enum))
+	for i := range allowed {
+		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(from.Enum[i].Raw, &allowed[i]); err != nil {
+			errs = append(errs, field.Invalid(at.Index(i), string(from.Enum[i].Raw), err.Error()))
+		}
+	}
+	text := "is not one of " + compact(allowed)
+	r.add("enum", len(allowed), func(v any) (string, *big.Rat) {
+		if slices.ContainsFunc(allowed, func(a any) bool { return merge.Equal(a, v) }) {
+			return "", nil
+		}
+		return text, nil
+	})
+	return errs
+}
+
+func (r *rule) addPattern(text string, at *field.Path) field.ErrorList {
 	switch {
 	case text == "":
 		return nil
@@ -80,26 +114,16 @@ func (r *rule) match(text string, at *field.Path) field.ErrorList {
 	case pattern.Cost(text) > pattern.MaxCost:
 		return field.ErrorList{field.Invalid(at, text, "takes too long to compile; "+pattern.Advice)}
 	}
-	var err error
-	if r.pattern, err = regexp.Compile(text); err != nil {
+	expression, err := regexp.Compile(text)
+	if err != nil {
 		return field.ErrorList{field.Invalid(at, text, "must be a regular expression in RE2 syntax: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
 	}
-	return nil
-}
-
-// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64 plain
-// ones of maximum length.
-const maxPatternCost = 64 * maxPattern
-
-// checkPatterns rejects patterns that take too long to compile together.
-func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
-	cost := 0
-	for i := range rules {
-		if cost += pattern.Cost(rules[i].Pattern); cost > maxPatternCost {
-			return field.ErrorList{field.Invalid(at.Index(i).Child("pattern"), rules[i].Pattern,
-				"all patterns of a constraint together take too long to compile; "+pattern.Advice)}
+	r.add("pattern", 0, func(v any) (string, *big.Rat) {
+		if s, ok := v.(string); ok && expression.MatchString(s) {
+			return "", nil
 		}
-	}
+		return "does not match " + text, nil
+	}, "string")
 	return nil
 }
 
@@ -107,109 +131,46 @@ func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 // number of values that it visited. Messages do not quote values that are opaque in what
 // is shown.
 func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cost uint64) {
-	var f finder
-	b := violations{shown: shown}
+	var w walk
 	if r.required {
-		r.checkRequired(&f, spec, &b)
+		out.add(r, "required", r.missing(&w, spec), shown)
 	}
-	for _, v := range r.values(&f, spec) {
-		if r.bounds != nil {
-			r.checkBounds(v, &b)
-		}
-		if r.hasEnum {
-			f.visited += uint64(len(r.enum))
-			r.checkEnum(v, &b)
-		}
-		if r.pattern != nil {
-			f.visited += r.checkPattern(v, &b)
-		}
+	for i := range r.requirements {
+		q := &r.requirements[i]
+		var found []violation
+		w.each(spec, nil, r.path, func(v any, at place) {
+			if v == cel.Opaque {
+				return
+			}
+			text, _ := v.(string)
+			w.visited += q.cost + uint64(len(text))/10
+			if fault, beyond := q.fault(v); fault != "" {
+				found = append(found, violation{slices.Clone(at), fault, beyond})
+			}
+		})
+		out.add(r, q.name, found, shown)
 	}
-	if f.opaque {
-		out.Undecided = append(out.Undecided, r.at)
-	}
-	out.Unmet = append(out.Unmet, b.unmet(r)...)
-	return f.visited
+	out.Undecided = out.Undecided || w.opaque
+	return w.visited
 }
 
-// values returns the values whose content the rule restricts.
-func (r *rule) values(f *finder, spec any) []match {
-	if r.bounds == nil && !r.hasEnum && r.pattern == nil {
-		return nil
-	}
-	return slices.DeleteFunc(f.at(r.path, match{value: spec}), func(v match) bool { return v.value == cel.Opaque })
-}
-
-// checkRequired adds a violation for each object that could have the value and does not,
-// or one if there is no such object.
-func (r *rule) checkRequired(f *finder, spec any, b *violations) {
-	last := len(r.path) - 1
-	parents := f.at(r.path[:last], match{value: spec})
-	if len(parents) == 0 && !f.opaque { // else an opaque value may have it
-		b.add("required", r.text, "is missing", nil)
-	}
-	above := f.opaque
-	for _, p := range parents {
-		if p.value == cel.Opaque || len(f.at(r.path[last:], p)) > 0 {
-			continue
+// missing returns a violation for each object that could have a required value and does
+// not, or one if there is no such object.
+func (r *rule) missing(w *walk, spec any) (found []violation) {
+	const fault = "is missing"
+	last, parents := len(r.path)-1, 0
+	var below walk // the presence of an opaque value is sufficient
+	w.each(spec, nil, r.path[:last], func(parent any, at place) {
+		parents++
+		has := parent == cel.Opaque
+		below.each(parent, at, r.path[last:], func(any, place) { has = true })
+		if !has {
+			found = append(found, violation{at: append(slices.Clone(at), r.path[last]), fault: fault})
 		}
-		at := r.path[last].String()
-		if above := p.at.String(); above != "" && at[0] != '[' {
-			at = above + "." + at
-		} else {
-			at = above + at
-		}
-		b.add("required", at, "is missing", nil)
+	})
+	if parents == 0 && !w.opaque { // else an opaque value may have it
+		found = []violation{{at: r.path, fault: fault}}
 	}
-	f.opaque = above // the presence of an opaque value is sufficient
-}
-
-// checkBounds adds a violation for a value that is out of bounds, or cannot be compared
-// with them.
-func (r *rule) checkBounds(v match, b *violations) {
-	n := r.bounds.of(quantitiesOf(v.value))
-	if least := r.bounds.min; least != nil {
-		switch {
-		case n == nil:
-			b.add("min", v.at.String(), fmt.Sprintf("%scannot be compared with the minimum of %s", b.describe(v, "which "), r.bounds.minText), nil)
-		case n.Cmp(least) < 0:
-			b.add("min", v.at.String(), fmt.Sprintf("%sbelow the minimum of %s", b.describe(v, "is "), r.bounds.minText), new(big.Rat).Sub(least, n))
-		}
-	}
-	if greatest := r.bounds.max; greatest != nil {
-		switch {
-		case n == nil:
-			b.add("max", v.at.String(), fmt.Sprintf("%scannot be compared with the maximum of %s", b.describe(v, "which "), r.bounds.maxText), nil)
-		case n.Cmp(greatest) > 0:
-			b.add("max", v.at.String(), fmt.Sprintf("%sabove the maximum of %s", b.describe(v, "is "), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
-		}
-	}
-}
-
-func (r *rule) checkEnum(v match, b *violations) {
-	if !slices.ContainsFunc(r.enum, func(e any) bool { return merge.Equal(e, v.value) }) {
-		b.add("enum", v.at.String(), fmt.Sprintf("%snot one of %s", b.describe(v, "is "), compact(r.enum)), nil)
-	}
-}
-
-// checkPattern adds a violation for a value that does not match the pattern, and returns
-// the cost.
-func (r *rule) checkPattern(v match, b *violations) uint64 {
-	text, ok := v.value.(string)
-	if !ok || !r.pattern.MatchString(text) {
-		b.add("pattern", v.at.String(), fmt.Sprintf("%sdoes not match %s", b.describe(v, "which "), r.pattern), nil)
-	}
-	return uint64(len(text)) / 10
-}
-
-// compact returns a value as JSON on one line, truncated.
-func compact(v any) string {
-	const most = 128
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "a value that cannot be shown"
-	}
-	if len(data) > most {
-		return strings.ToValidUTF8(string(data[:most]), "") + "…"
-	}
-	return string(data)
+	w.visited += below.visited
+	return found
 }

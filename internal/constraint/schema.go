@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,7 +64,12 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	}
 	var out *apiextensionsv1.JSONSchemaProps
 	for _, at := range s.Content {
-		node := below(s.Schema, at)
+		node := s.Schema
+		for _, name := range at {
+			if node = below(node, step{name: name}); node == nil {
+				break
+			}
+		}
 		switch {
 		case node == nil:
 		case isOpen(node) || node.Type != "object" || node.AdditionalProperties != nil:
@@ -84,48 +90,23 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// below returns the schema at a field path, nil if there is none.
-func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSONSchemaProps {
-	for _, name := range at {
-		if isOpen(s) {
-			return s
-		}
-		next, ok := s.Properties[name]
-		if !ok {
-			return nil
-		}
-		s = &next
-	}
-	return s
-}
-
 // isOpen reports whether a schema allows fields that it does not specify.
 func isOpen(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.XEmbeddedResource ||
 		s.Type == "" && s.Properties == nil && s.Items == nil && !s.XIntOrString
 }
 
-func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
-	ends, unresolved := resolve(effective, r.path)
-	if len(ends) == 0 {
-		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("%s does not exist in the schema", r.path[:unresolved+1]))}
-	}
-	var errs field.ErrorList
-	fits := func(name string, types ...string) {
-		if !slices.ContainsFunc(ends, func(s *apiextensionsv1.JSONSchemaProps) bool {
-			return s.Type == "" || slices.Contains(types, s.Type)
-		}) {
-			errs = append(errs, field.Invalid(at.Child(name), r.text, fmt.Sprintf("has type %s in the schema", ends[0].Type)))
+func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) (errs field.ErrorList) {
+	schema := effective
+	for i := range r.path {
+		if schema = below(schema, r.path[i]); schema == nil {
+			return field.ErrorList{field.Invalid(at.Child("path"), r.path.String(), fmt.Sprintf("%s does not exist in the schema", r.path[:i+1]))}
 		}
 	}
-	if r.bounds != nil && r.bounds.min != nil {
-		fits("min", "integer", "number", "string")
-	}
-	if r.bounds != nil && r.bounds.max != nil {
-		fits("max", "integer", "number", "string")
-	}
-	if r.pattern != nil {
-		fits("pattern", "string")
+	for _, q := range r.requirements {
+		if q.types != nil && schema.Type != "" && !slices.Contains(q.types, schema.Type) {
+			errs = append(errs, field.Invalid(at.Child(q.name), r.path.String(), fmt.Sprintf("has type %s in the schema", schema.Type)))
+		}
 	}
 	return errs
 }
@@ -133,49 +114,25 @@ func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path)
 // anySchema is the schema of a value that is not specified.
 var anySchema = &apiextensionsv1.JSONSchemaProps{}
 
-// resolve returns the schemas of the values at an address, or the index of the first step
-// that does not exist.
-func resolve(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, unresolved int) {
-	ends = []*apiextensionsv1.JSONSchemaProps{from}
-	for i, s := range a {
-		var next []*apiextensionsv1.JSONSchemaProps
-		for _, e := range ends {
-			next = append(next, stepInto(e, s)...)
-		}
-		if len(next) == 0 {
-			return nil, i
-		}
-		ends = next
-	}
-	return ends, 0
-}
-
-func stepInto(e *apiextensionsv1.JSONSchemaProps, s step) []*apiextensionsv1.JSONSchemaProps {
+// below returns the schema one step below a schema, nil if there is none. That of any
+// name is not known where names have schemas of their own.
+func below(s *apiextensionsv1.JSONSchemaProps, to step) *apiextensionsv1.JSONSchemaProps {
+	p, ok := s.Properties[to.name]
+	others, items := s.AdditionalProperties, s.Items
 	switch {
-	case isOpen(e):
-		return []*apiextensionsv1.JSONSchemaProps{anySchema}
-	case s.kind == anyItem:
-		if e.Items == nil {
-			return nil
-		}
-		if e.Items.Schema == nil {
-			return []*apiextensionsv1.JSONSchemaProps{anySchema}
-		}
-		return []*apiextensionsv1.JSONSchemaProps{e.Items.Schema}
+	case isOpen(s):
+		return anySchema
+	case to.kind == anyItem && items != nil:
+		return cmp.Or(items.Schema, anySchema)
+	case to.kind == anyItem:
+		return nil
+	case to.kind == byName && ok:
+		return &p
+	case to.kind == anyName && len(s.Properties) > 0, others != nil && others.Schema == nil && others.Allows:
+		return anySchema
+	case others != nil:
+		return others.Schema
+	default:
+		return nil
 	}
-	var out []*apiextensionsv1.JSONSchemaProps
-	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
-		if s.kind == anyName || s.name == name {
-			p := e.Properties[name]
-			out = append(out, &p)
-		}
-	}
-	switch others := e.AdditionalProperties; {
-	case others == nil || s.kind == byName && len(out) > 0:
-	case others.Schema != nil:
-		out = append(out, others.Schema)
-	case others.Allows:
-		out = append(out, anySchema)
-	}
-	return out
 }

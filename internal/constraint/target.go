@@ -33,14 +33,7 @@ type target struct {
 	selector        labels.Selector // nil for any labels
 }
 
-var (
-	kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
-	kindService   = api.PolicyKind{Kind: gateway.KindService}
-)
-
-func inGatewayAPI(kind string) api.PolicyKind {
-	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
-}
+var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
 
 // groupOf returns the group of a target, by default that of its kind.
 func groupOf(t *api.ConstraintTarget) string {
@@ -136,11 +129,8 @@ type Level = gateway.Level
 // On returns the highest level at which a path goes through a target of the constraint;
 // ok is false if the constraint does not apply to the path.
 func (c *Constraint) On(p *gateway.Path, w Lookup) (level Level, ok bool) {
-	if len(c.targets) == 0 && c.namespace != "" {
-		return levelThrough(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
-	}
 	for i := range c.targets {
-		if l, on := c.targets[i].levelOn(p, w); on && (!ok || l < level) {
+		if l, on := c.targets[i].on(p, w); on && (!ok || l < level) {
 			level, ok = l, true
 		}
 	}
@@ -150,103 +140,72 @@ func (c *Constraint) On(p *gateway.Path, w Lookup) (level Level, ok bool) {
 	return level, ok
 }
 
-// levelThrough returns the level of the namespace of the first object of a path, from the
-// root on, that matches, or of the object itself if its namespace is not a level.
-func levelThrough(p *gateway.Path, matches func(api.Ref) bool) (Level, bool) {
-	switch {
-	case p.Gateway != nil && matches(p.Gateway.Ref()):
-		return gateway.LevelGatewayNamespace, true
-	case p.Set != nil && matches(p.Set.Ref()):
-		return gateway.LevelListenerSet, true
-	case p.Service != nil && matches(p.Service.Ref()):
-		return gateway.LevelServiceNamespace, true
-	case p.Route != nil && matches(p.Route.Ref()):
-		return gateway.LevelRouteNamespace, true
-	case p.Backend != nil && matches(p.Backend.Object), p.Virtual != nil && matches(*p.Virtual):
-		return gateway.LevelBackend, true
-	default:
-		return 0, false
+// pathObject is an object that a path goes through.
+type pathObject struct {
+	ref    api.Ref
+	labels labels.Set // nil if they are to be looked up
+	// level is its own, inNamespace that of its namespace, or its own if that is none.
+	level, inNamespace Level
+	// has reports whether the path goes through a section of the object, nil for none.
+	has func(section string) bool
+}
+
+// contains reports whether a path goes through such an object. It looks from the root on.
+func contains(p *gateway.Path, w Lookup, is func(pathObject) bool) bool {
+	listener := func(name string) bool { return p.Listener != nil && p.Listener.Name == name }
+	own := func(name string) bool { return p.Set == nil && listener(name) }
+	rule := func(name string) bool { return p.Rule >= 0 && p.Route.RuleAt(name, p.Rule) }
+	port := func(of api.Ref, number int32) func(string) bool { // a path without a port goes through all
+		return func(name string) bool { return number == 0 || number == portOf(of, name, w) }
 	}
+	g, set, s, r, b := p.Gateway, p.Set, p.Service, p.Route, p.Backend
+	return g != nil && is(pathObject{(&gateway.Class{Name: g.Class}).Ref(), nil, gateway.LevelGatewayClass, gateway.LevelGatewayClass, nil}) ||
+		g != nil && is(pathObject{g.Ref(), g.Labels, gateway.LevelGateway, gateway.LevelGatewayNamespace, own}) ||
+		set != nil && is(pathObject{set.Ref(), set.Labels, gateway.LevelListenerSet, gateway.LevelListenerSet, listener}) ||
+		s != nil && is(pathObject{s.Ref(), s.Labels, gateway.LevelService, gateway.LevelServiceNamespace, port(s.Ref(), p.Port)}) ||
+		r != nil && is(pathObject{r.Ref(), r.Labels, gateway.LevelRoute, gateway.LevelRouteNamespace, rule}) ||
+		b != nil && is(pathObject{b.Object, nil, gateway.LevelBackend, gateway.LevelBackend, port(b.Object, b.Port)}) ||
+		p.Virtual != nil && is(pathObject{*p.Virtual, nil, gateway.LevelBackend, gateway.LevelBackend, nil})
 }
 
-func (t *target) levelOn(p *gateway.Path, w Lookup) (Level, bool) {
-	switch t.kind {
-	case kindNamespace:
-		return t.onNamespace(p, w)
-	case inGatewayAPI(gateway.KindGatewayClass):
-		return gateway.LevelGatewayClass, p.Gateway != nil && t.matchesClass(p.Gateway.Class, w)
-	case inGatewayAPI(gateway.KindGateway):
-		return gateway.LevelGateway, p.Gateway != nil && t.matches(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
-			(t.section == "" || p.Set == nil && t.matchesListener(p))
-	case inGatewayAPI(gateway.KindListenerSet):
-		return gateway.LevelListenerSet, p.Set != nil && !p.Set.X && t.matches(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.matchesListener(p))
-	case gateway.KindOf(gateway.KindXListenerSet):
-		return gateway.LevelListenerSet, p.Set != nil && p.Set.X && t.matches(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.matchesListener(p))
-	case kindService:
-		if t.onService(p, w) {
-			return gateway.LevelService, true
+// on returns the level of the first object of a path that is selected, or that of its
+// namespace if that is.
+func (t *target) on(p *gateway.Path, w Lookup) (level Level, ok bool) {
+	ok = contains(p, w, func(o pathObject) bool {
+		if t.kind == kindNamespace {
+			level = o.inNamespace
+			name := o.ref.Namespace
+			return name != "" && (t.name == "" || t.name == name) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(name)))
 		}
-		return gateway.LevelBackend, t.onBackend(p, w)
-	default:
-		if p.Route != nil && t.kind == inGatewayAPI(p.Route.Kind) {
-			return gateway.LevelRoute, t.matches(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.matchesRule(p)
-		}
-		return gateway.LevelBackend, t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.kind && t.matchesName(p.Virtual.Namespace, p.Virtual.Name)
-	}
-}
-
-func (t *target) matchesName(namespace, name string) bool {
-	return (t.namespace == "" || t.namespace == namespace) && (t.name == "" || t.name == name)
-}
-
-// matches reports whether the target selects an object.
-func (t *target) matches(namespace, name string, set labels.Set) bool {
-	return t.matchesName(namespace, name) && (t.selector == nil || t.selector.Matches(set))
-}
-
-func (t *target) matchesClass(name string, w Lookup) bool {
-	return t.matchesName("", name) && (t.selector == nil || t.selector.Matches(w.LabelsOf((&gateway.Class{Name: name}).Ref())))
-}
-
-func (t *target) matchesListener(p *gateway.Path) bool {
-	return p.Listener != nil && p.Listener.Name == t.section
-}
-
-func (t *target) matchesRule(p *gateway.Path) bool {
-	return t.section == "" || p.Rule >= 0 && p.Route.RuleAt(t.section, p.Rule)
-}
-
-// onNamespace reports whether the path goes through a gateway, listener set, service,
-// route or backend in a selected namespace.
-func (t *target) onNamespace(p *gateway.Path, w Lookup) (Level, bool) {
-	return levelThrough(p, func(ref api.Ref) bool {
-		return t.matchesName("", ref.Namespace) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(ref.Namespace)))
+		level = o.level
+		return t.kind == o.ref.PolicyKind() && t.selects(&o, w)
 	})
+	return level, ok
 }
 
-// onService reports whether the path starts at a selected Service. A path without a port
-// goes through all of them.
-func (t *target) onService(p *gateway.Path, w Lookup) bool {
-	s := p.Service
-	return s != nil && t.matches(s.Namespace, s.Name, s.Labels) &&
-		(t.section == "" || p.Port == 0 || p.Port == t.port(s.Ref(), w))
-}
-
-func (t *target) onBackend(p *gateway.Path, w Lookup) bool {
-	if p.Backend == nil || p.Backend.Object.PolicyKind() != t.kind || !t.matchesName(p.Backend.Object.Namespace, p.Backend.Object.Name) {
+// selects reports whether the target selects an object of its kind.
+func (t *target) selects(o *pathObject, w Lookup) bool {
+	if t.namespace != "" && t.namespace != o.ref.Namespace || t.name != "" && t.name != o.ref.Name {
 		return false
 	}
-	o := p.Backend.Object
-	return (t.selector == nil || t.selector.Matches(w.LabelsOf(o))) &&
-		(t.section == "" || p.Backend.Port == 0 || p.Backend.Port == t.port(o, w))
+	if t.selector != nil {
+		set := o.labels
+		if set == nil {
+			set = w.LabelsOf(o.ref)
+		}
+		if !t.selector.Matches(set) {
+			return false
+		}
+	}
+	return t.section == "" || o.has == nil || o.has(t.section)
 }
 
-// port returns the number of the port that the section names, 0 if there is none.
-func (t *target) port(service api.Ref, w Lookup) int32 {
-	if n, err := strconv.ParseInt(t.section, 10, 32); err == nil {
+// portOf returns the number of the port that a section names, 0 if there is none.
+func portOf(service api.Ref, section string, w Lookup) int32 {
+	if n, err := strconv.ParseInt(section, 10, 32); err == nil {
 		return int32(n)
 	}
-	return w.PortOf(service, t.section)
+	return w.PortOf(service, section)
 }
 
 // Named is an object that a constraint targets by name.

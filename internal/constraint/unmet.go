@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -13,7 +14,7 @@ import (
 type Unmet struct {
 	// At is the field path in the constraint: spec.validations[0], spec.rules[1].max.
 	At string
-	// Rule is the address in the effective spec of a rule, empty for a validation.
+	// Rule is the path of a rule in the effective spec, empty for a validation.
 	Rule string
 	// Message says what is wrong.
 	Message string
@@ -63,68 +64,65 @@ func compareBeyond(a, b *big.Rat) int {
 	}
 }
 
-// maxValues is the number of values that a message names.
-const maxValues = 3
-
-// violations are the values that do not meet a rule, by requirement.
-type violations struct {
-	shown         func() *cel.Variables // PathInput.Shown
-	byRequirement map[string]*violation
-}
-
-// requirements of a rule, in the order of messages.
-var requirements = []string{"required", "min", "max", "enum", "pattern"}
-
+// violation is a value that does not meet a requirement.
 type violation struct {
-	texts  []string // the first ones
-	beyond []*big.Rat
+	at     place
+	fault  string   // what is wrong with it
+	beyond *big.Rat // nil if that is not a number
 }
 
-func (vs *violations) add(requirement, at, what string, beyond *big.Rat) {
-	if vs.byRequirement == nil {
-		vs.byRequirement = make(map[string]*violation)
+// add adds a requirement of a rule, if there are values that do not meet it.
+func (out *Result) add(r *rule, name string, all []violation, shown func() *cel.Variables) {
+	if len(all) == 0 {
+		return
 	}
-	if vs.byRequirement[requirement] == nil {
-		vs.byRequirement[requirement] = &violation{}
-	}
-	one := vs.byRequirement[requirement]
-	if len(one.texts) < maxValues {
-		one.texts = append(one.texts, at+" "+what)
-	}
-	one.beyond = append(one.beyond, beyond)
-}
-
-// describe returns the start of a message about a value: "is VALUE, " and the joint, or
-// only a verb if the value must not be shown.
-func (vs *violations) describe(v match, joint string) string {
-	shown := v.at.in(vs.shown().Effective())
-	switch {
-	case shown != nil && !cel.HasOpaque(shown):
-		return "is " + compact(shown) + ", " + strings.TrimPrefix(joint, "is ")
-	case joint == "is ":
-		return joint
-	default:
-		return ""
-	}
-}
-
-// unmet returns the requirements of a rule that are not met.
-func (vs *violations) unmet(r *rule) []Unmet {
-	var out []Unmet
-	for _, requirement := range requirements {
-		one := vs.byRequirement[requirement]
-		if one == nil {
-			continue
+	u := Unmet{At: r.at + "." + name, Rule: r.path.String(), Message: r.message}
+	if u.Message == "" {
+		spec := shown().Effective()
+		var texts []string
+		for _, v := range all[:min(len(all), maxValues)] {
+			texts = append(texts, v.describe(spec))
 		}
-		slices.SortFunc(one.beyond, func(x, y *big.Rat) int { return compareBeyond(y, x) })
-		message := clean(r.message)
-		if message == "" {
-			message = strings.Join(one.texts, ", ")
-			if more := len(one.beyond) - len(one.texts); more > 0 {
-				message += fmt.Sprintf(", and %d more", more)
-			}
-		}
-		out = append(out, Unmet{At: r.at + "." + requirement, Rule: r.text, Message: message, Beyond: one.beyond})
+		u.Message = listed(texts, len(all))
 	}
-	return out
+	for _, v := range all {
+		u.Beyond = append(u.Beyond, v.beyond)
+	}
+	slices.SortFunc(u.Beyond, func(x, y *big.Rat) int { return compareBeyond(y, x) })
+	out.Unmet = append(out.Unmet, u)
+}
+
+// describe says what is wrong with a value, and quotes it if it is shown.
+func (v *violation) describe(shown any) string {
+	text := v.at.String() + " "
+	if held := v.at.in(shown); held != nil && !cel.HasOpaque(held) {
+		text += "is " + compact(held) + ", "
+		if rest, ok := strings.CutPrefix(v.fault, "is "); ok {
+			return text + rest
+		}
+		text += "which "
+	}
+	return text + v.fault
+}
+
+// listed joins the first of a number of texts.
+func listed(texts []string, of int) string {
+	text := strings.Join(texts, ", ")
+	if more := of - len(texts); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
+// compact returns a value as JSON on one line, truncated.
+func compact(v any) string {
+	const most = 128
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "a value that cannot be shown"
+	}
+	if len(data) > most {
+		return strings.ToValidUTF8(string(data[:most]), "") + "…"
+	}
+	return string(data)
 }

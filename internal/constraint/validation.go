@@ -2,7 +2,6 @@ package constraint
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -16,8 +15,8 @@ import (
 // validation is a compiled CEL validation.
 type validation struct {
 	at                string // field path in the constraint
-	expression        *cel.Validation
-	messageExpression *cel.Message // nil for none
+	expression        *cel.Expression
+	messageExpression *cel.Expression // nil for none
 	message           string
 }
 
@@ -52,11 +51,11 @@ func problems(err error, at *field.Path, expression string) (errs field.ErrorLis
 // depends on an opaque value is undecided. The error is the meter's.
 func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	met, cost, failed := v.expression.Evaluate(on.Variables)
-	if err := m.Spend(nil, cost); err != nil || met {
+	if err := m.Spend(nil, cost); err != nil || met == true {
 		return err
 	}
 	if errors.Is(failed, cel.ErrOpaque) {
-		out.Undecided = append(out.Undecided, v.at)
+		out.Undecided = true
 		return nil
 	}
 	shown := on.Shown()
@@ -67,47 +66,55 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
 		u.failure = evaluationFailed
-		if cel.MissesKey(failed) {
-			u.failure = missingKey
-		}
-		why, err := v.failure(shown, failed, m)
-		if err != nil {
+	}
+	if cel.MissesKey(failed) {
+		u.failure = missingKey
+	}
+	if text == "" {
+		u.Message = clean(v.expression.String()) + " is not true"
+	}
+	if text == "" || failed != nil {
+		values, cost, again := v.expression.Values(shown)
+		if err := m.Spend(nil, cost); err != nil {
 			return err
 		}
-		u.Message += ": it cannot be evaluated" + why
+		u.Message += reason(values, failed, again)
 	}
 	out.Unmet = append(out.Unmet, u)
 	return nil
 }
 
-// failure returns why an evaluation failed. CEL errors quote values: the reason is empty
-// unless evaluating what is shown fails with the same error.
-func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) (string, error) {
-	_, cost, again := v.expression.Evaluate(shown)
-	if err := m.Spend(nil, cost); err != nil {
-		return "", err
+// reason says why a validation is not met: the error, or else the values that it read of
+// what is shown. CEL errors quote values: one is not shown unless evaluating what is shown
+// fails with the same.
+func reason(values []cel.Read, failed, again error) string {
+	switch {
+	case failed != nil && again != nil && again.Error() == failed.Error():
+		return ": it cannot be evaluated: " + clean(failed.Error())
+	case failed != nil:
+		return ": it cannot be evaluated"
+	case len(values) == 0:
+		return ""
 	}
-	if again == nil || again.Error() != failed.Error() {
-		return "", nil
+	var texts []string
+	for _, r := range values[:min(len(values), maxValues)] {
+		texts = append(texts, r.Path+" is "+compact(r.Value))
 	}
-	return ": " + clean(failed.Error()), nil
+	return ": " + listed(texts, len(values))
 }
 
-// text returns the message, that of the author if there is one.
+// text returns the message of the author, empty if there is none.
 func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	if v.messageExpression != nil {
 		text, cost, failed := v.messageExpression.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}
-		if text = clean(text); failed == nil && text != "" {
-			return text, nil
+		if text, ok := text.(string); ok && failed == nil && clean(text) != "" {
+			return clean(text), nil
 		}
 	}
-	if v.message != "" {
-		return clean(v.message), nil
-	}
-	return fmt.Sprintf("%s is not true", clean(v.expression.String())), nil
+	return clean(v.message), nil
 }
 
 // clean returns a text on one line without control characters, truncated: it is shown on

@@ -135,9 +135,6 @@ func (c *comparison) visitPair(p Pair) error {
 	return c.visit(p)
 }
 
-// maxLinear is the number of entries up to which a linear search is faster than a map.
-const maxLinear = 16
-
 // findBefore returns the index of a path after among those before. Most come in the
 // same order.
 func (c *comparison) findBefore(x *Effective) (place int, ok bool) {

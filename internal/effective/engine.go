@@ -26,9 +26,6 @@ func NewEngine() *Engine { return &Engine{shapes: lru.New(maxShapes)} }
 // parents of routes.
 func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
 
-// mostShapes is more than the policy kinds of a cluster.
-const maxShapes = 128
-
 // Effective is the effective policy of one kind on one path.
 type Effective struct {
 	Kind *policykind.Kind

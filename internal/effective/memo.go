@@ -7,17 +7,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// maxMemoWeight is the weight of a generation of the memo, in parts of results: some
-// 25,000 small results, or fewer large ones, so that a policy with two thousand rules
-// on every route does not exhaust the memory. Two generations take about 60 MB.
-const maxMemoWeight = 1 << 19
-
-// maxComparisonWeight is the weight that one comparison may add to a generation with
-// results after a change. They are rarely needed again: a policy that is stored is
-// decoded again, and has new results. A change of a gateway with ten thousand routes
-// must not evict the results that others need.
-const maxComparisonWeight = maxMemoWeight / 8
-
 // memo caches the folds of stacks. Paths with the same stack share one: the result
 // depends on the stack alone. A generation that is full becomes the previous one, and
 // results that are used again move into the current one.

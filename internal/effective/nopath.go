@@ -117,9 +117,6 @@ func (reason *noPathReason) rootKinds() string {
 	}
 }
 
-// maxParents is the number of parents of a route that a reason names.
-const maxParents = 3
-
 // Unattached returns why no path goes through a route or listener set, whatever the policy
 // kind: no parent accepts it. It is empty if one does, and for other objects.
 func Unattached(v *snapshot.View, object api.Ref) string {

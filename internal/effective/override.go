@@ -125,8 +125,7 @@ func (e *Effective) Sets(o Override) bool {
 		return true // it is the same version of the policy
 	}
 	return e.hasSameOverride(o, func(p Override) bool {
-		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name &&
-			p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
+		return p.Policy.Same(o.Policy) && p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
 	})
 }
 

@@ -77,9 +77,6 @@ func ParentHint(v *snapshot.View, p gateway.Parent, readsAll bool) string {
 	return meant
 }
 
-// maxSections is the number of listeners or ports that a hint lists.
-const maxSections = 8
-
 // listSections lists the listeners or ports of a parent, each with its name and number; "" if
 // there are none.
 func listSections(o snapshot.Object) string {

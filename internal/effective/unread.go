@@ -99,10 +99,6 @@ func UnknownControllers(v *snapshot.View) []UnknownController {
 	return out.list
 }
 
-// maxUnread is the number of gateways and Services that are named because policies have no
-// effect there.
-const maxUnread = 3
-
 // Unread collects where a policy has no effect, because it is not read there.
 type Unread struct {
 	Paths   int

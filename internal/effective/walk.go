@@ -512,9 +512,6 @@ func (w *walk) memoize(f *folded) {
 	w.localMemo[string(w.key)] = f
 }
 
-// maxLocalMemo bounds the memo of a walk. It serves paths that are close together.
-const maxLocalMemo = 256
-
 // effective returns a new Effective. It allocates several at once, since most have the
 // same lifetime.
 func (w *walk) effective() *Effective {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/dump"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -40,7 +41,7 @@ func (ev *evaluation) acknowledgement() acknowledgement {
 	case err != nil || of != hash:
 		out.why = fmt.Sprintf("; acknowledgement %s does not match this change", ev.change.Acknowledged)
 	default:
-		out.allowed, out.why = paths, fmt.Sprintf("; the acknowledgement is for %s", plural(paths, "path"))
+		out.allowed, out.why = paths, fmt.Sprintf("; the acknowledgement is for %s", api.Plural(paths, "path"))
 	}
 	return out
 }

@@ -91,7 +91,7 @@ func (ev *evaluation) reportBlastRadius() {
 			within = b.paths.count() <= a.allowed
 		}
 		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
-			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"))}
+			k.Kind, api.Plural(b.paths.count(), "path"), api.Plural(b.namespaces.count(), "namespace"))}
 		if !within || b.reportedPaths == 0 {
 			f.Short += api.LostText(b.lost.Sorted())
 		}

@@ -45,6 +45,6 @@ func (ev *evaluation) redactNote(n merge.Note) merge.Note {
 // notedBefore reports whether the path had the same note before the write.
 func notedBefore(before *effective.Effective, n merge.Note) bool {
 	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
-		return o.Policy.Namespace == n.Policy.Namespace && o.Policy.Name == n.Policy.Name && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+		return o.Policy.Same(n.Policy) && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
 	})
 }

@@ -19,9 +19,8 @@ type requirements struct {
 	// unmet adds up what is the same but for the path.
 	unmet map[unmetKey]*unmetRequirement
 	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
-	// constraints that do not bind the write; costs is what each of these took.
+	// constraints that do not bind the write.
 	unchangedCost, notBindingCost warnMeter
-	costs                         map[api.Ref]uint64
 }
 
 type resultKey struct {
@@ -138,13 +137,9 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 func (ev *evaluation) constraintMeter(c *constraint.Constraint, unchanged, above bool) (m merge.Meter, ok bool) {
 	switch {
 	case unchanged:
-		ev.requirements.unchangedCost.budget = ev.budget
-		return &ev.requirements.unchangedCost, ev.requirements.unchangedCost.spent <= maxWarnCost
+		return ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
 	case above:
-		if ev.requirements.notBindingCost.spent > maxWarnCost {
-			return nil, false
-		}
-		return ev.notBindingMeter(c.Ref()), true
+		return ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
 	default:
 		return ev.budget, true
 	}

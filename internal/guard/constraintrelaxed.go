@@ -13,57 +13,29 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// maxRelaxedNamed is how many paths of a relaxed constraint are named.
-const maxRelaxedNamed = 3
-
 // checkRelaxed warns of a constraint that would deny less, with the paths that it applies
 // to; now is nil if it is removed. Permission to do that is a matter of RBAC.
 func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
 	if was == nil || !was.Relaxes(now) || ev.before.Kind(was.PolicyKind()) == nil {
 		return nil
 	}
-	ctx, cancel := withHalfDeadline(ctx)
-	defer cancel()
-	budget := ev.guard.budget(ctx)
-	only := []api.PolicyKind{was.PolicyKind()}
-	paths := 0
-	var named []string
-	err := ev.guard.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		if _, on := was.On(&e.Path, ev.before); !on {
-			return nil
-		}
-		if paths++; paths <= maxRelaxedNamed {
-			named = append(named, pathText(e))
-		}
-		return nil
+	paths, err := ev.pathsOf(ctx, ev.before, was, func(*effective.Effective, constraint.Level, *effective.Budget) (string, bool, error) {
+		return "", true, nil
 	})
-	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("walk paths of %s: %w", was.Ref(), err)
+	if err != nil || paths.count == 0 && !paths.more {
+		return err
 	}
-	ev.reportRelaxed(was, paths, named, err != nil)
-	return nil
-}
-
-func (ev *evaluation) reportRelaxed(c *constraint.Constraint, paths int, named []string, more bool) {
-	if paths == 0 && !more {
-		return
+	ref, on := was.Ref(), api.Plural(paths.count, "path")
+	list := ": " + paths.String()
+	if paths.more { // counting took too long
+		on, list = "very many paths", ""
 	}
-	ref, on := c.Ref(), plural(paths, "path")
-	if more { // counting took too long
-		on, named = "very many paths", nil
-	}
-	f := Finding{
+	ev.report(api.ReasonRequirementUnmet, api.Warn, Finding{
 		Policy: &ref,
-		What:   fmt.Sprintf("%s applies to %s, and would no longer deny some writes there", ref, on),
+		What:   fmt.Sprintf("%s applies to %s, and would no longer deny some writes there%s", ref, on, list),
 		Short:  fmt.Sprintf("%s would deny less on %s", ref, on),
-	}
-	if len(named) > 0 {
-		f.What += ": " + strings.Join(named, ", ")
-	}
-	if paths > len(named) && !more {
-		f.What += ", …"
-	}
-	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
+	})
+	return nil
 }
 
 // reportRemovedConstraints warns of the constraints that are removed with their
@@ -83,12 +55,51 @@ func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snaps
 	return nil
 }
 
-// withHalfDeadline returns a context with half the remaining time: what only warns must
-// not take so long that the write is denied.
-func withHalfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
+// constrainedPaths are paths of a constraint, of which the first are named. There are more
+// if the time did not suffice to look at all.
+type constrainedPaths struct {
+	count int
+	named []string
+	more  bool
+}
+
+// pathsOf returns the paths that a constraint applies to for which is reports true, with
+// what it says of each. It takes half the remaining time: what only warns must not take so
+// long that the write is denied.
+func (ev *evaluation) pathsOf(ctx context.Context, v *snapshot.View, c *constraint.Constraint,
+	is func(*effective.Effective, constraint.Level, *effective.Budget) (string, bool, error),
+) (out constrainedPaths, err error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
 	}
-	return context.WithTimeout(ctx, time.Until(deadline)/2)
+	budget, only := ev.guard.budget(ctx), []api.PolicyKind{c.PolicyKind()}
+	err = ev.guard.Engine.Walk(v, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		level, on := c.On(&e.Path, v)
+		if !on {
+			return nil
+		}
+		text, ok, err := is(e, level, budget)
+		if !ok || err != nil {
+			return err
+		}
+		if out.count++; out.count <= maxPathsNamed {
+			out.named = append(out.named, pathText(e)+text)
+		}
+		return nil
+	})
+	if out.more = errors.Is(err, effective.ErrTooMuch); err != nil && !out.more {
+		return out, fmt.Errorf("walk paths of %s: %w", c.Ref(), err)
+	}
+	return out, nil
+}
+
+// String returns the paths that are named.
+func (p constrainedPaths) String() string {
+	text := strings.Join(p.named, ", ")
+	if p.more || p.count > len(p.named) {
+		text += ", …"
+	}
+	return text
 }

@@ -47,7 +47,7 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	if err := ev.checkRelaxed(ctx, was, c); err != nil {
 		return err
 	}
-	return ev.checkExistingPaths(ctx, c, kind)
+	return ev.checkExistingPaths(ctx, c)
 }
 
 // reportInvalidConstraint denies a constraint that is invalid; one that was invalid before stays
@@ -108,40 +108,25 @@ func contentPaths(k *policykind.Kind) [][]string {
 	return out
 }
 
-// maxViolatingNamed is how many paths that break a new constraint are named.
-const maxViolatingNamed = 3
-
-// checkExistingPaths reports which existing paths violate a constraint. It checks as many
-// as half the remaining time allows: a report must not cause a denial.
-func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
-	ctx, cancel := withHalfDeadline(ctx)
-	defer cancel()
-	budget := ev.guard.budget(ctx)
-	only := []api.PolicyKind{kind.Ref()}
-	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after, budget: budget} // no write is evaluated
-	paths, undecided := 0, 0
-	var named []string
-	err := ev.guard.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		level, on := c.On(&e.Path, ev.after)
-		if !on {
-			return nil
-		}
+// checkExistingPaths reports which existing paths violate a constraint.
+func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint) error {
+	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after} // no write is evaluated
+	undecided := 0
+	paths, err := ev.pathsOf(ctx, ev.after, c, func(e *effective.Effective, level constraint.Level, budget *effective.Budget) (string, bool, error) {
+		now.budget = budget
 		found, err := now.evaluateConstraint(c, level, now.inputs(effective.Pair{After: e}).after, budget)
-		if len(found.Undecided) > 0 {
+		if found.Undecided {
 			undecided++
 		}
 		if err != nil || len(found.Unmet) == 0 {
-			return err
+			return "", false, err
 		}
-		if paths++; paths <= maxViolatingNamed {
-			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), found.Unmet[0].Message))
-		}
-		return nil
+		return fmt.Sprintf(" (%s)", found.Unmet[0].Message), true, nil
 	})
-	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("walk existing paths: %w", err)
+	if err != nil {
+		return err
 	}
-	ev.reportViolatingPaths(c, paths, named, err != nil)
+	ev.reportViolatingPaths(c, paths)
 	ev.reportUndecided(c, undecided)
 	return nil
 }
@@ -156,33 +141,29 @@ func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
 		What: fmt.Sprintf("%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read",
-			ref, plural(paths, "path")),
+			ref, api.Plural(paths, "path")),
 		Advice: "use origins instead, or ask for a ClusterPolicyConstraint",
 	})
 }
 
-func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths int, named []string, more bool) {
+func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths constrainedPaths) {
 	ref := c.Ref()
 	f := Finding{Policy: &ref}
 	switch {
-	case paths == 0 && !more:
+	case paths.count == 0 && !paths.more:
 		return
-	case paths == 0:
+	case paths.count == 0:
 		f.What = fmt.Sprintf("not all paths were checked, there are too many: none of those checked violates %s", ref)
 	default:
-		text := plural(paths, "path")
-		if more {
+		text, violate := api.Plural(paths.count, "path"), "violate"
+		if paths.more {
 			text = "at least " + text
 		}
-		f.What = fmt.Sprintf("%s already violates %s", text, ref)
-		if paths > 1 {
-			f.What = fmt.Sprintf("%s already violate %s", text, ref)
+		if paths.count == 1 {
+			violate = "violates"
 		}
-		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, named[0])
-		f.What += ": " + strings.Join(named, ", ")
-		if rest := paths - len(named); rest > 0 || more {
-			f.What += ", …"
-		}
+		f.What = fmt.Sprintf("%s already %s %s: %s", text, violate, ref, paths)
+		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, paths.named[0])
 		f.Advice = "existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	}
 	ev.report(api.ReasonRequirementUnmet, api.Warn, f)

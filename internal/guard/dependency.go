@@ -33,7 +33,7 @@ func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effectiv
 // attachedAt reports whether a policy is attached to a level of a path.
 func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bool {
 	for i := range e.Layers {
-		if samePolicy(e.Layers[i].Policy, p) && gateway.Level(e.Layers[i].Level) == level {
+		if e.Layers[i].Same(p) && gateway.Level(e.Layers[i].Level) == level {
 			return true
 		}
 	}
@@ -45,7 +45,7 @@ func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bo
 func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
-		if !samePolicy(l.Policy, by) || gateway.Level(l.Level) > o.Level {
+		if !l.Same(by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
 		terminating := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
@@ -196,8 +196,4 @@ func sameAncestors(a, b *gateway.Path) bool {
 // sameClass reports whether the gateways of two paths are of one class.
 func sameClass(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway || a.Gateway != nil && b.Gateway != nil && a.Gateway.Class == b.Gateway.Class
-}
-
-func samePolicy(a, b *merge.Policy) bool {
-	return a == b || a.Namespace == b.Namespace && a.Name == b.Name
 }

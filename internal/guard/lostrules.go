@@ -40,7 +40,7 @@ func lostRules(p effective.Pair) []lostRule {
 		}
 		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, disables: r.Group.Disables}
 		l.gone, l.protects = !inPlace(p.After, r.Key, l.follows), !l.disables && p.Before.Kind.Protects(r.Key)
-		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
+		if n := len(out); n > 0 && out[n-1].gone == l.gone && out[n-1].from.Same(l.from) && named.Holds(r.Key) {
 			continue
 		}
 		if !l.gone && inPlace(p.After, r.Key, l.isFrom) {
@@ -58,7 +58,7 @@ func (l *lostRule) follows(r *merge.Effective) bool { return l.disables || !r.Gr
 
 // isFrom reports whether a rule that follows is of the same policy.
 func (l *lostRule) isFrom(r *merge.Effective) bool {
-	return l.follows(r) && samePolicy(r.From.Policy, l.from)
+	return l.follows(r) && r.From.Policy.Same(l.from)
 }
 
 // shortestName returns the shortest name of what is lost, and its key: all of a group or of
@@ -83,7 +83,7 @@ func (l *lostRule) goneBelow(p effective.Pair, k merge.Key) bool {
 		if !k.Holds(r.Key) {
 			return false
 		}
-		if r.Value != nil && samePolicy(r.From.Policy, l.from) && !inPlace(p.After, r.Key, l.follows) {
+		if r.Value != nil && r.From.Policy.Same(l.from) && !inPlace(p.After, r.Key, l.follows) {
 			return true
 		}
 	}

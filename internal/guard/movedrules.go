@@ -8,10 +8,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// maxMovedRulesWork bounds the work of a search for requests that lose rules, to about 60
-// ms: what it has not found by then is not reported.
-const maxMovedRulesWork = 1 << 19
-
 // followedPair is a path that begins or ends with the write, and the path that its requests
 // were on before it, or are on after it.
 type followedPair struct {

@@ -9,9 +9,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// maxPathless is how many targets without a path are named: a selector can have thousands.
-const maxPathless = 8
-
 // reportNoPath warns that the policy that is written is in force nowhere, though its
 // targets exist: no path goes through any of them.
 func (ev *evaluation) reportNoPath() {
@@ -41,6 +38,6 @@ func (ev *evaluation) reportNoPath() {
 		})
 	}
 	if more := len(targets) - maxPathless; more > 0 {
-		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", plural(more, "more target"))})
+		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", api.Plural(more, "more target"))})
 	}
 }

@@ -61,7 +61,7 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 	by := r.on.Ref(r.key.to)
 	on := ""
 	if r.paths < ev.overriddenRules.ownPaths {
-		on = fmt.Sprintf(" on %d of %s", r.paths, plural(ev.overriddenRules.ownPaths, "path"))
+		on = fmt.Sprintf(" on %d of %s", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"))
 	}
 	overrides, why := precedenceText(r, whole)
 	f.Policy = &by
@@ -116,9 +116,6 @@ func precedenceText(r *overriddenRule, whole bool) (does, why string) {
 	return does, why
 }
 
-// maxOverriddenOthers is how many rules of other policies are reported one by one.
-const maxOverriddenOthers = 20
-
 // reportOverriddenOthers reports which rules of other policies lose their effect.
 func (ev *evaluation) reportOverriddenOthers() {
 	rules := ev.overriddenRules.otherPolicies.sorted()
@@ -141,7 +138,7 @@ func (ev *evaluation) reportOverriddenOthers() {
 		}
 	}
 	if rest > 0 {
-		more := plural(rest, "more rule")
+		more := api.Plural(rest, "more rule")
 		if ev.overriddenRules.otherPolicies.truncated {
 			more = "more than " + more
 		}
@@ -153,6 +150,6 @@ func (ev *evaluation) reportOverriddenOthers() {
 func (ev *evaluation) reportOverriddenOther(r *overriddenRule, f Finding, rules, lose, overrides string) {
 	from := r.on.Ref(r.key.from)
 	f.Policy = &from
-	f.What = fmt.Sprintf("%s of %s %s on %s: %s %s", rules, from, lose, plural(r.paths, "path"), r.on.Ref(r.key.to), overrides)
+	f.What = fmt.Sprintf("%s of %s %s on %s: %s %s", rules, from, lose, api.Plural(r.paths, "path"), r.on.Ref(r.key.to), overrides)
 	ev.report(api.ReasonOverridden, api.Warn, f)
 }

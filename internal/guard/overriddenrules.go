@@ -25,10 +25,6 @@ type overriddenRuleSet struct {
 	truncated bool // there are more
 }
 
-// maxOverriddenRules is how many rules of other policies are counted separately: few of
-// them are reported at all, none is denied for, and there may be millions.
-const maxOverriddenRules = 10_000
-
 type overriddenRuleKey struct {
 	from        *merge.Policy
 	rule        string
@@ -148,8 +144,7 @@ func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 
 // sameBlock reports whether one override took a rule before and after.
 func sameBlock(before, after merge.Origin) bool {
-	return before.Conditional == after.Conditional &&
-		before.Policy.Namespace == after.Policy.Namespace && before.Policy.Name == after.Policy.Name
+	return before.Conditional == after.Conditional && before.Policy.Same(after.Policy)
 }
 
 // addOther adds the rules of another policy that a higher override newly takes.
@@ -191,9 +186,7 @@ func indexBefore(p effective.Pair, policy *merge.Policy) int {
 	if p.Before == nil {
 		return -1
 	}
-	return slices.IndexFunc(p.Before.Outcomes, func(o merge.Outcome) bool {
-		return o.Policy.Namespace == policy.Namespace && o.Policy.Name == policy.Name
-	})
+	return slices.IndexFunc(p.Before.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(policy) })
 }
 
 // wasInForce reports whether a rule of the policy took part and was not lost.

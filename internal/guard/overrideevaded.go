@@ -83,7 +83,7 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 		ev.reportLoss(l, policy, f)
 		return
 	}
-	on := fmt.Sprintf("on %s", plural(len(l.paths), "path"))
+	on := fmt.Sprintf("on %s", api.Plural(len(l.paths), "path"))
 	if len(l.paths) == 1 {
 		on = "on " + endText(l.was)
 	}
@@ -141,7 +141,7 @@ func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 // affectedText names what is no longer subject to an override.
 func affectedText(l *lostOverride) string {
 	if len(l.paths) > 1 {
-		return plural(len(l.paths), "path")
+		return api.Plural(len(l.paths), "path")
 	}
 	if l.was.Path.Route != nil {
 		return l.was.Path.Route.Ref().String()
@@ -200,7 +200,7 @@ func (ev *evaluation) noLongerText(l *lostOverride) string {
 		return "its policy is deleted"
 	case now.Invalid != nil:
 		return "its policy becomes invalid"
-	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, l.key.policy) }):
+	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.key.policy) }):
 		return "its policy is read in another way"
 	default:
 		return "its policy is no longer attached there"

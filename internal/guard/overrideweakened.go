@@ -39,7 +39,7 @@ func (ev *evaluation) checkWeakened(p effective.Pair) {
 func (ev *evaluation) checkWeakenedOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
-		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return samePolicy(p, w.HeldRules.Policy) }) {
+		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return p.Same(w.HeldRules.Policy) }) {
 			_, held, _ := h.classify(&w)
 			ev.addWeakening(is, &w, held, api.Deny)
 		}
@@ -93,7 +93,7 @@ func (b *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived we
 	b.load()
 	was := b.by[keyOf(w)]
 	switch {
-	case was == nil || !samePolicy(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
+	case was == nil || !was.By.From.Policy.Same(w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
 		k := b.split(w.HeldRules, b.heldBy(w.HeldRules.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now
@@ -109,7 +109,7 @@ func (b *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived we
 
 // heldBy returns what the overrides of a policy held.
 func (b *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
-	i := slices.IndexFunc(b.all, func(held *effective.HeldRules) bool { return samePolicy(held.Policy, policy) })
+	i := slices.IndexFunc(b.all, func(held *effective.HeldRules) bool { return held.Policy.Same(policy) })
 	if i < 0 {
 		return &noHeldRules
 	}

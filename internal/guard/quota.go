@@ -11,12 +11,6 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// maxConditions is how many conditions (`when`) the policies of one kind may have together
-// on one object, or on one section of it. Writes above the object, of others, evaluate
-// them all. The number bounds that cost whatever values the conditions read: those are
-// written by others, too, and a condition that is cheap today can cost its limit tomorrow.
-const maxConditions = 16
-
 // attachPoint is where policies of a kind have conditions: an object or a section of it;
 // client is the namespace whose traffic alone is meant, if one is.
 type attachPoint struct {
@@ -143,11 +137,6 @@ func (ev *evaluation) reportTooManyConditions(at attachPoint, c conditionCount) 
 	})
 }
 
-// maxValidations is how many validations the PolicyConstraints of one namespace may
-// have together for a policy kind: as many as one may have by its schema. Writers of
-// what is below their targets have to pay for them all.
-const maxValidations = 64
-
 // checkValidationLimit denies a PolicyConstraint that brings more validations to its
 // namespace than allowed. One that adds none is not denied for existing ones.
 func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
@@ -174,15 +163,6 @@ func countValidations(all []*constraint.Constraint, namespace string) int {
 	}
 	return n
 }
-
-const (
-	// maxRules is how many rules the policies of one kind in one namespace may have
-	// together: writes above them are compared with each. Folding that many takes less than
-	// a tenth of a second.
-	maxRules = 100_000
-	// fewRules is how many rules a policy may have without being counted.
-	fewRules = 100
-)
 
 // checkRuleLimit denies a policy with which the policies of its kind and namespace have more
 // rules than allowed. One that adds none is not denied for existing ones.

@@ -118,7 +118,7 @@ func (ev *evaluation) reportReread(may *authorizer) error {
 		var subject string
 		switch {
 		case hasOverridesOf(ev.before, k.Ref()):
-			subject = fmt.Sprintf("policies of kind %s, whose overrides apply on %s,", k.Ref(), plural(held, "path"))
+			subject = fmt.Sprintf("policies of kind %s, whose overrides apply on %s,", k.Ref(), api.Plural(held, "path"))
 		case ev.before.Count(k.Ref()) > 0 && len(ev.before.Constraints(k.Ref())) > 0:
 			subject = fmt.Sprintf("policies of kind %s, for which constraints hold,", k.Ref())
 		default:

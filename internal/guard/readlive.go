@@ -20,10 +20,6 @@ import (
 // returns nil if the object does not exist.
 type ReadLiveFunc func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
-// maxLiveReads is the most targets that a policy may have to have them read live, and the
-// most objects that are: Gateway API takes at most 16 targets.
-const maxLiveReads = 16
-
 // readLive reads an object from the API server.
 func (ev *evaluation) readLive(ctx context.Context, ref api.Ref) (o snapshot.Object, err error) {
 	err = ev.budget.Wait(func() error {

@@ -10,10 +10,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// maxUnmet is how many violations of one requirement are reported one by one: a message
-// may differ from path to path.
-const maxUnmet = 10
-
 // reportUnmet turns the constraints that are violated into findings.
 func (ev *evaluation) reportUnmet() {
 	all := ev.reportNotBinding(slices.SortedFunc(maps.Values(ev.requirements.unmet), compareUnmet))
@@ -50,7 +46,7 @@ func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 			for _, rest := range all[i:] {
 				paths += rest.paths
 			}
-			f.What = fmt.Sprintf("%s of %s is also not met on %s", u.key.at, ref, plural(paths, "more path"))
+			f.What = fmt.Sprintf("%s of %s is also not met on %s", u.key.at, ref, api.Plural(paths, "more path"))
 		} else {
 			on := fmt.Sprintf("%s on %s", ref, pathsText(u.on, u.paths))
 			f.What, f.Short = fmt.Sprintf("%s (%s)", u.key.message, on), fmt.Sprintf("%s: %s", on, u.key.message)

@@ -21,13 +21,6 @@ type ruleLosses struct {
 	more bool        // there are more than are counted
 }
 
-// maxRuleLosses is how many losses are counted separately, maxRuleLossesReported how many
-// are reported.
-const (
-	maxRuleLosses         = 1_000
-	maxRuleLossesReported = 20
-)
-
 // lossWay is how a policy loses a rule.
 type lossWay int
 
@@ -156,7 +149,7 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 // now.
 func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
-	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, r.from) })
+	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(r.from) })
 	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
 		key.route = is.Ref()
 	}
@@ -297,9 +290,9 @@ func (l *ruleLoss) onPaths() string {
 	if l.moved {
 		return ""
 	}
-	on := " on " + plural(l.paths, "path")
+	on := " on " + api.Plural(l.paths, "path")
 	if n := l.namespaces.count(); n > 1 {
-		on += " in " + plural(n, "namespace")
+		on += " in " + api.Plural(n, "namespace")
 	}
 	return on
 }

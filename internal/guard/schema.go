@@ -135,11 +135,6 @@ func (ev *evaluation) lowerThanWritten(p effective.Pair) (lower func(*effective.
 	return lower, slices.ContainsFunc(p.After.Layers, lower(p.After))
 }
 
-// maxLowerCost is what effective specs may cost to check that contain lower policies of
-// other namespaces: those only warn of what is wrong. Else their writers could make writes
-// above too much.
-const maxLowerCost = 24 << 20
-
 // withoutCostlyLower returns a pair of paths without the policies of other namespaces below
 // the object that is written, once checking those cost too much.
 func (ev *evaluation) withoutCostlyLower(p effective.Pair) (effective.Pair, error) {
@@ -246,9 +241,6 @@ func (v *schemaViolations) add(e *effective.Effective, message string, before, b
 	v.violations[k].paths++
 }
 
-// maxSchemaViolations is how many are reported one by one.
-const maxSchemaViolations = 20
-
 // reportSchemaViolations turns schema violations into findings.
 func (ev *evaluation) reportSchemaViolations() {
 	if ev.schema.skipped {
@@ -272,7 +264,7 @@ func (ev *evaluation) reportSchemaViolations() {
 	for i, m := range all {
 		if i == maxSchemaViolations {
 			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
-				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", plural(len(all)-i, "more way")),
+				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", api.Plural(len(all)-i, "more way")),
 			})
 			return
 		}

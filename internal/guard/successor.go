@@ -184,10 +184,6 @@ type candidatesKey struct {
 	kind   *policykind.Kind
 }
 
-// maxCandidateSets is how many are kept: paths come route by route, so that older ones are
-// seldom needed again, and all of a large gateway's would take too much memory.
-const maxCandidateSets = 64
-
 // candidatesFor returns the paths through the route of a path, or where it ends above
 // through its listener set or on its gateway; nil if that is removed.
 func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error) {

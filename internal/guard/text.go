@@ -14,7 +14,7 @@ import (
 func pathsText(e *effective.Effective, n int) string {
 	text := pathText(e)
 	if n > 1 {
-		text += " and " + plural(n-1, "more path")
+		text += " and " + api.Plural(n-1, "more path")
 	}
 	return text
 }
@@ -65,13 +65,6 @@ func objectText(c Change) string {
 	return "this"
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // compactJSON returns a value as JSON on one line, cut where it gets long.
 func compactJSON(v any) string {
 	data, err := json.Marshal(v)
@@ -89,9 +82,6 @@ func truncated(text string) string {
 	}
 	return text
 }
-
-// maxNamed is how many policies are named.
-const maxNamed = 4
 
 func joinRefs(refs []api.Ref) string {
 	var names []string

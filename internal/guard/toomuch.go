@@ -43,7 +43,7 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 		f.Policy = &asking.constraint
 		f.Advice = fmt.Sprintf("the last constraint evaluated was %s: ask its owner to simplify it", asking.constraint)
 	case ruleCount(c) > manyRules:
-		f.Advice = fmt.Sprintf("it has %s: split the policy, or give it fewer targets", plural(ruleCount(c), "rule"))
+		f.Advice = fmt.Sprintf("it has %s: split the policy, or give it fewer targets", api.Plural(ruleCount(c), "rule"))
 	}
 	return f
 }

@@ -9,13 +9,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Most objects that are looked at, and reported one by one, as unreached.
-const (
-	maxUnreachedPaths = 256
-	maxUnreached      = 5
-	maxTaken          = 64
-)
-
 // ownReach is whether requests reach the paths of the policy that is written.
 type ownReach struct {
 	reached bool
@@ -147,7 +140,7 @@ func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, ol
 		ev.reportNotReached(fmt.Sprintf("no request reaches %s of %s%s", r.RuleName(rules[i]), r.Ref(), on), &found[i], r)
 	}
 	if more := len(found) - maxUnreached; more > 0 {
-		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s of %s%s", plural(more, "more rule"), r.Ref(), on)})
+		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s of %s%s", api.Plural(more, "more rule"), r.Ref(), on)})
 	}
 }
 

@@ -37,9 +37,9 @@ func (ev *evaluation) observeUnread(p effective.Pair) {
 // reportUnreadKinds warns of gateways that do not read policies.
 func (ev *evaluation) reportUnreadKinds() {
 	for _, u := range ev.unread {
-		what := fmt.Sprintf("policies have no effect on %s: ", plural(u.Paths, "path"))
+		what := fmt.Sprintf("policies have no effect on %s: ", api.Plural(u.Paths, "path"))
 		if ev.policy != nil {
-			what = "the policy has no effect on " + plural(u.Paths, "path") + ": "
+			what = "the policy has no effect on " + api.Plural(u.Paths, "path") + ": "
 		}
 		for _, why := range u.Reasons() {
 			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {

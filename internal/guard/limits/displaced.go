@@ -56,7 +56,7 @@ func (t *Tracker) AddDisplaced(p effective.Pair) {
 // but a limit of the holder's policy was, or the holder matched it as well.
 func (p *Path) displaced(r, holder *merge.Effective) bool {
 	return p != nil && p.matches(r, p.rule()) &&
-		(samePolicy(p.bound.Rules[p.bound.Holder()].From.Policy, holder.From.Policy) || p.matches(holder, p.rule()))
+		(p.bound.Rules[p.bound.Holder()].From.Policy.Same(holder.From.Policy) || p.matches(holder, p.rule()))
 }
 
 // displacedAction returns what is done about an override of a policy that is displaced.

@@ -24,13 +24,6 @@ type Finding struct {
 	What, Short, Advice string
 }
 
-const (
-	// maxFindings is how many findings of one group are reported one by one.
-	maxFindings = 20
-	// maxMatches is how many matches are named in one finding.
-	maxMatches = 3
-)
-
 // group is findings of which only the first are reported one by one.
 type group struct {
 	kind   *policykind.Kind

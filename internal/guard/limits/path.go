@@ -123,7 +123,7 @@ func (p *Path) find(k merge.Key, policy *merge.Policy) int {
 		return -1
 	}
 	i := p.bound.Place(k)
-	if i >= 0 && !samePolicy(p.bound.Rules[i].From.Policy, policy) {
+	if i >= 0 && !p.bound.Rules[i].From.Policy.Same(policy) {
 		return -1
 	}
 	return i
@@ -134,5 +134,3 @@ func (p *Path) matches(r *merge.Effective, rule int) bool {
 	i := p.find(r.Key, r.From.Policy)
 	return i >= 0 && p.limit(i).Matches(rule)
 }
-
-func samePolicy(a, b *merge.Policy) bool { return a.Namespace == b.Namespace && a.Name == b.Name }

@@ -225,10 +225,6 @@ func (s *sum) add(kind *policykind.Kind, l state) {
 	maps.Copy(s.hosts, l.hosts)
 }
 
-// maxSampledMatches is about how many matches of all routes the nearest is looked up
-// in.
-const maxSampledMatches = 1024
-
 // sample keeps a route that has matches, as long as they are few.
 func (s *sum) sample(l state) {
 	if l.index == nil || s.matches > maxSampledMatches || l.on.Path.Route.Kind != gateway.KindHTTPRoute ||
@@ -252,10 +248,6 @@ type occurrences struct {
 	// others than the first route.
 	others map[*gateway.Route]struct{}
 }
-
-// maxRoutes is how many routes are counted each once; of more, those at several roots
-// count at each.
-const maxRoutes = 64
 
 func (o *occurrences) add(kind *policykind.Kind, s state) *occurrences {
 	if o == nil {
@@ -291,7 +283,7 @@ func (o *occurrences) routes() int {
 func (o *occurrences) routesText() string {
 	text := routeText(o.first.on)
 	if more := o.routes() - 1; more > 0 {
-		text += " and " + plural(more, "more route")
+		text += " and " + api.Plural(more, "more route")
 	}
 	return text
 }
@@ -300,17 +292,10 @@ func (o *occurrences) routesText() string {
 func (o *occurrences) rulesText() string {
 	text := fmt.Sprintf("%s of %s", o.first.on.Path.Route.RuleName(o.first.on.Path.Rule), routeText(o.first.on))
 	if o.count > 1 {
-		text += " and " + plural(o.count-1, "more path")
+		text += " and " + api.Plural(o.count-1, "more path")
 	}
 	return text
 }
 
 // routeText names the route of a path.
 func routeText(e *effective.Effective) string { return e.Path.Route.Ref().String() }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -128,7 +128,7 @@ func (l *total) unmatchedFinding() Finding {
 }
 
 func (l *total) someRoutesFinding() Finding {
-	short := fmt.Sprintf("%s binds to no rule of %d of %s", l.key.rule, l.after.unmatched.routes(), plural(l.after.all.routes(), "route"))
+	short := fmt.Sprintf("%s binds to no rule of %d of %s", l.key.rule, l.after.unmatched.routes(), api.Plural(l.after.all.routes(), "route"))
 	return Finding{
 		Rule: l.key.rule.String(), Short: short,
 		What:   short + ": " + l.after.unmatched.routesText(),

@@ -12,9 +12,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// maxWidened is how many matches are kept: few are reported at all.
-const maxWidened = 10_000
-
 // widenedKey is a limit, and a match that it applies to though its triggers do not
 // select it.
 type widenedKey struct {
