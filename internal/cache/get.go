@@ -3,10 +3,12 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -53,20 +55,24 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 // not exist; the observation is zero if objects of its kind are not read. It implements
 // inflight.Options.ReadStored.
 func (w *Watcher) ReadStored(ctx context.Context, ref api.Ref) (snapshot.Observation, error) {
-	for _, r := range w.watchedResources() {
-		if r.kind != ref.PolicyKind() {
-			continue
-		}
-		o, err := w.clients.metadata.Resource(r.resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return snapshot.Observation{Ref: ref, Deleted: true}, nil
-		case err != nil:
-			return snapshot.Observation{}, fmt.Errorf("read %s from the API server: %w", ref, err)
-		}
-		return snapshot.Observation{Ref: ref, UID: o.UID, Version: o.ResourceVersion}, nil
+	resource, ok := w.registry.resourceOf(ref.PolicyKind())
+	switch b := builtinOf(ref.PolicyKind()); {
+	case ok:
+	case ref.PolicyKind() == policykind.KindDefinition:
+		resource = definitionsResource
+	case slices.Contains(coreKinds, b):
+		resource = schema.GroupVersionResource{Version: b.versions[0], Resource: b.resource}
+	default:
+		return snapshot.Observation{}, nil
 	}
-	return snapshot.Observation{}, nil
+	o, err := w.clients.metadata.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return snapshot.Observation{Ref: ref, Deleted: true}, nil
+	case err != nil:
+		return snapshot.Observation{}, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return snapshot.Observation{Ref: ref, UID: o.UID, Version: o.ResourceVersion}, nil
 }
 
 // isValidName reports whether an object can have the name of ref. References contain

@@ -44,7 +44,7 @@ func newLogBuffer() (logr.Logger, *logBuffer) {
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
 	b := builtinOf(gatewayKind(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
-		decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
+		store: s, kind: b.kind, decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }

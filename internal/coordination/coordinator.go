@@ -384,9 +384,13 @@ func (c *Coordinator) renew(ctx context.Context, lease record) (record, error) {
 }
 
 // shouldHandOver reports whether this replica evaluates with a stale cache, so that it
-// rejects writes, and another replica can do better.
+// rejects writes, and another replica can do better. It does not hand over while it
+// catches up: in a large cluster, the next replica would take as long.
 func (c *Coordinator) shouldHandOver() bool {
-	if c.opts.State.Ready() {
+	c.mu.Lock()
+	evaluates := c.role == evaluating
+	c.mu.Unlock()
+	if !evaluates || c.opts.State.Ready() {
 		return false
 	}
 	_, err := c.successor()
