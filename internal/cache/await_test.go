@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"overrule.dev/overrule/internal/background"
 )
 
 // newTestWatcher returns a Watcher of sources that are listed and have a watch.
@@ -33,7 +35,7 @@ func await(ctx context.Context, w *Watcher) time.Duration {
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
-			time.Sleep(checkInterval)
+			background.Sleep(ctx, checkInterval)
 			w.registry.changes.notify()
 		}
 	}()

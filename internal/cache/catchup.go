@@ -83,8 +83,8 @@ func (w *Watcher) caughtUp(began time.Time) caughtUp {
 		}
 	}
 	check(policykind.KindDefinition, w.definitions, w.definitions.health.isForbidden(began))
-	for i, b := range coreKinds {
-		check(b.kind, w.core[i], w.core[i].health.isForbidden(began))
+	for i, f := range w.core {
+		check(coreKinds[i].kind, f, f.health.isForbidden(began))
 	}
 	for _, k := range r.watched {
 		check(k.groupKind, k.reflector, w.leavesOut(k, began))

@@ -241,7 +241,7 @@ func TestCatchUpDoesNotWaitForRemovedKind(t *testing.T) {
 			runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
 				end := f.catchUp(t.Context())
 				f.feed(f.definitions, crdAt(httpCRD, 1), crdAt(colorCRD, 2))
-				if c == httpCRD {
+				if c.kind == httpCRD.kind {
 					f.feedAll(colorCRD)
 				} else {
 					f.feedAll(httpCRD)
@@ -290,7 +290,7 @@ func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 				}
 				f.feed(f.definitions, defined...)
 				for _, other := range []crd{httpCRD, colorCRD} {
-					if other != c.crd {
+					if other.kind != c.crd.kind {
 						f.feedAll(other)
 					}
 				}
@@ -320,7 +320,7 @@ func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 				assertReturns(t, end)
 				assert.LessOrEqual(t, time.Since(began), c.want+2*checkInterval)
 				kind := f.registry.watched[c.crd.obj().Name].groupKind
-				if c.crd != tlsCRD {
+				if c.crd.kind != tlsCRD.kind {
 					assert.True(t, f.registry.store.Pending(kind) || f.CheckFresh(kind) != nil, "its writes are rejected")
 				}
 				assert.NoError(t, f.StaleError())

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -153,4 +154,10 @@ func TestExemptNamespaceIsIgnored(t *testing.T) {
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))
 	require.NoError(t, k.Add(httpRoute("c")))
 	assert.Equal(t, map[string][]string{"other/b": nil}, storedRoutes(s))
+}
+
+func routeAt(name string, version int) *gateway.RouteObject {
+	o := httpRoute(name)
+	o.ResourceVersion = strconv.Itoa(version)
+	return o
 }
