@@ -20,7 +20,7 @@ func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 		c := newHealthTracker(name)
 		c.changes = &w.registry.changes
 		c.watchOpened(false)
-		c.recordList("1")
+		c.recordList("1", 0)
 		w.core = append(w.core, &reflector{source: name, health: c})
 		all[name] = c
 	}
@@ -71,7 +71,7 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(true) })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList("2") })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList("2", 0) })
 			},
 			want: 2 * time.Second,
 		},

@@ -10,19 +10,71 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// catchUpFixture is a Watcher whose reflectors the test feeds.
+// catchUpFixture is a Watcher whose reflectors the test feeds. Lists of metadata fail unless
+// the test has set one, so that everything must be listed in full.
 type catchUpFixture struct {
 	*Watcher
 	t *testing.T
+	fakeMetadata
+}
+
+// fakeMetadata answers lists of metadata, by resource.
+type fakeMetadata map[string]func(metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+
+type metadataOf struct {
+	metadata.Getter
+	list func(metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+}
+
+// Resource implements metadata.Interface.
+func (f fakeMetadata) Resource(r schema.GroupVersionResource) metadata.Getter {
+	return metadataOf{list: f[r.Resource]}
+}
+
+// List implements metadata.ResourceInterface.
+func (m metadataOf) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if m.list == nil {
+		return nil, errLost
+	}
+	return m.list(o)
+}
+
+func metadataPage(version string, items ...metav1.Object) *metav1.PartialObjectMetadataList {
+	out := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	for _, o := range items {
+		out.Items = append(out.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		}})
+	}
+	return out
+}
+
+func (f fakeMetadata) hasList(resource, version string, items ...metav1.Object) {
+	f[resource] = func(metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+		return metadataPage(version, items...), nil
+	}
+}
+
+// hasLists answers with what the fixture was fed.
+func (f *catchUpFixture) hasLists() {
+	f.hasList(sourceDefinitions, "20", crdAt(httpCRD, 1), crdAt(colorCRD, 2))
+	for _, resource := range []string{sourceNamespaces, sourceServices, "httproutes", "colorpolicies"} {
+		f.hasList(resource, "20")
+	}
 }
 
 func crdAt(c crd, version int) metav1.Object {
@@ -34,15 +86,17 @@ func crdAt(c crd, version int) metav1.Object {
 func policyAt(name string, version int) *unstructured.Unstructured {
 	out := policy(colorCRD.kind, "app", name)
 	out.SetResourceVersion(strconv.Itoa(version))
+	out.SetUID(types.UID("uid-of-" + name))
 	return out
 }
 
 // newCatchUpFixture has HTTPRoutes and ColorPolicies, and watches of everything.
 func newCatchUpFixture(t *testing.T) *catchUpFixture {
-	f := &catchUpFixture{t: t}
+	f := &catchUpFixture{t: t, fakeMetadata: fakeMetadata{}}
 	var err error
 	f.Watcher, err = New(&rest.Config{Host: "http://127.0.0.1:1"}, snapshot.New(Sources...), Options{})
 	require.NoError(t, err)
+	f.clients.metadata = f.fakeMetadata
 	f.registry.start = func(r *reflector) { r.cancel, r.health.changes = func() {}, &f.registry.changes }
 	for _, r := range append(f.core, f.definitions) {
 		f.registry.start(r)
@@ -136,6 +190,7 @@ func TestCatchUpListsAgain(t *testing.T) {
 		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, logr.Discard())
+		w.clients = &clients{metadata: fakeMetadata{}}
 		during(t, w, func() {
 			for i := range 3 {
 				open := <-s.watched
@@ -156,6 +211,105 @@ func TestCatchUpListsAgain(t *testing.T) {
 			<-s.watched
 		})
 		assert.Zero(t, w.definitions.health.get().Failures)
+	})
+}
+
+// A source that has what is stored is not listed again.
+func TestCatchUpComparesMetadata(t *testing.T) {
+	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+		f.hasLists()
+		absent := pRef
+		absent.Name = "absent"
+		f.hasList("colorpolicies", "20", policyAt("p", 13), policyAt("q", 12))
+		end := f.catchUp(t.Context(), absent, pRef)
+		time.Sleep(eventTimeout / 2)
+		assertWaits(t, end, "events are late")
+		require.NoError(t, f.of(colorCRD).store.Add(policyAt("q", 12)))
+		require.NoError(t, f.of(colorCRD).store.Add(policyAt("p", 13)))
+		time.Sleep(eventTimeout / 10)
+		assertReturns(t, end, snapshot.Observation{Ref: absent, Deleted: true}, snapshot.Observation{Ref: pRef, UID: "uid-of-p", Version: "13"})
+
+		f.hasList("colorpolicies", "20", policyAt("p", 13))
+		end = f.catchUp(t.Context())
+		assertWaits(t, end, "a deletion is late")
+		require.NoError(t, f.of(colorCRD).store.Delete(policyAt("q", 19)))
+		time.Sleep(eventTimeout / 10)
+		assertReturns(t, end)
+
+		f.hasList("colorpolicies", "30")
+		end = f.catchUp(t.Context())
+		time.Sleep(2 * eventTimeout)
+		assertWaits(t, end, "a deletion is late")
+		f.feed(f.of(colorCRD))
+		assertReturns(t, end)
+	})
+}
+
+func TestCatchUpListsPagesOfOneVersion(t *testing.T) {
+	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+		f.hasLists()
+		var requests []metav1.ListOptions
+		var last error
+		f.fakeMetadata["httproutes"] = func(o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+			if requests = append(requests, o); o.Continue != "" {
+				return metadataPage("20", routeAt("b", 8)), last
+			}
+			first := metadataPage("20", routeAt("a", 9))
+			first.Continue = "more"
+			return first, nil
+		}
+		f.feed(f.of(httpCRD), routeAt("a", 9), routeAt("b", 8))
+		assertReturns(t, f.catchUp(t.Context()))
+		first := metav1.ListOptions{Limit: metadataPageSize}
+		assert.Equal(t, []metav1.ListOptions{first, {Limit: metadataPageSize, Continue: "more"}}, requests)
+
+		last = apierrors.NewResourceExpired("too old")
+		end := f.catchUp(t.Context())
+		assertWaits(t, end, "it is listed in full")
+		f.feed(f.of(httpCRD))
+		assertReturns(t, end)
+	})
+}
+
+func TestSourceHasList(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		reached string
+		objects int
+		want    bool
+	}{
+		"it has reached the version of the list": {"20", 9, true},
+		"it has all objects, and no later event": {"15", 2, true},
+		"the newest object is missing":           {"14", 1, false},
+		"an object has not been updated":         {"14", 2, false},
+		"an object has been deleted":             {"15", 3, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			list := &metadataList{version: 20, newest: 15, requested: time.Unix(100, 0), objects: map[cache.ObjectName]snapshot.Observation{
+				{Name: "a"}: {}, {Name: "b"}: {},
+			}}
+			h := newHealthTracker("httproutes")
+			assert.False(t, h.verify(list), "nothing was listed")
+			h.recordList(c.reached, c.objects)
+			assert.Equal(t, c.want, h.verify(list))
+			assert.Equal(t, c.want, h.listedSince(list.requested))
+			h.expire(errSuspended)
+			assert.False(t, h.verify(list))
+		})
+	}
+}
+
+func TestListOfMetadataShowsThatStorageWasRestored(t *testing.T) {
+	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+		f.hasLists()
+		f.hasList("httproutes", "9")
+		var got []restore
+		f.of(httpCRD).health.onRestore = func(r restore) { got = append(got, r) }
+		end := f.catchUp(t.Context())
+		assertWaits(t, end, "it is behind the source")
+		require.Len(t, got, 1)
+		assert.Equal(t, &RestoredError{Source: "httproutes", Stored: 9, Reached: 10}, got[0].err)
+		f.feed(f.of(httpCRD))
+		assertReturns(t, end)
 	})
 }
 
@@ -204,7 +358,7 @@ func TestCatchUpObservesDeletions(t *testing.T) {
 		assertReturns(t, end, snapshot.Observation{Ref: absent, Deleted: true})
 		require.NotEmpty(t, seen)
 		last := seen[len(seen)-1]
-		assert.Equal(t, snapshot.Observation{Ref: pRef, Version: "14", Marks: last.Marks}, last)
+		assert.Equal(t, snapshot.Observation{Ref: pRef, UID: "uid-of-p", Version: "14", Marks: last.Marks}, last)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -55,17 +54,12 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 // not exist; the observation is zero if objects of its kind are not read. It implements
 // inflight.Options.ReadStored.
 func (w *Watcher) ReadStored(ctx context.Context, ref api.Ref) (snapshot.Observation, error) {
-	resource, ok := w.registry.resourceOf(ref.PolicyKind())
-	switch b := builtinOf(ref.PolicyKind()); {
-	case ok:
-	case ref.PolicyKind() == policykind.KindDefinition:
-		resource = definitionsResource
-	case slices.Contains(coreKinds, b):
-		resource = schema.GroupVersionResource{Version: b.versions[0], Resource: b.resource}
-	default:
+	all := w.reflectors()
+	i := slices.IndexFunc(all, func(f *reflector) bool { return f.kind == ref.PolicyKind() })
+	if i < 0 {
 		return snapshot.Observation{}, nil
 	}
-	o, err := w.clients.metadata.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	o, err := w.clients.metadata.Resource(all[i].gvr).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return snapshot.Observation{Ref: ref, Deleted: true}, nil

@@ -65,8 +65,10 @@ type healthTracker struct {
 	relistFrom time.Time
 	// reached is the resourceVersion that the source has reached: all versions of a
 	// resource are numbers that grow with each write, and a watch delivers events in
-	// their order. It is 0 if it is not known.
+	// their order. It is 0 if it is not known. objects is the number of objects then,
+	// with those that the target ignores.
 	reached uint64
+	objects int
 	// failingSince is when calls started to fail, zero if the last one succeeded, and
 	// failedAt when the last one failed.
 	failingSince, failedAt time.Time
@@ -102,13 +104,20 @@ func (h *healthTracker) get() SourceHealth {
 	return h.health
 }
 
-// recordEvent records that an event or a bookmark arrived, and its resourceVersion: "" for
-// an object of a list that is not complete.
-func (h *healthTracker) recordEvent(version string) {
+// recordContact records that something arrived.
+func (h *healthTracker) recordContact() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.health.LastContact = h.now()
+}
+
+// recordEvent records that the target has an event of a watch: how many objects it adds.
+func (h *healthTracker) recordEvent(version string, added int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.health.LastContact = h.now()
 	h.reach(version)
+	h.objects += added
 }
 
 // reach sets the version that was reached, unless it is not a number.
@@ -134,7 +143,7 @@ func (h *healthTracker) listRequested() {
 
 // recordList records a full list and reports whether it ends a failure that was logged.
 // A list without a watch does not: it ages at once.
-func (h *healthTracker) recordList(version string) (recovered bool) {
+func (h *healthTracker) recordList(version string, objects int) (recovered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.changes.notify()
@@ -142,7 +151,7 @@ func (h *healthTracker) recordList(version string) (recovered bool) {
 	if h.reach(version); h.reached < before {
 		h.onRestore(restore{h.requestedAt, &RestoredError{h.health.Source, h.reached, before}})
 	}
-	h.listedAt = h.requestedAt
+	h.listedAt, h.objects = h.requestedAt, objects
 	h.health.LastContact = h.now()
 	h.health.Synced = true
 	h.health.Lists++
@@ -199,6 +208,27 @@ func (h *healthTracker) listedSince(t time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.listedAt.Before(t)
+}
+
+// verify reports whether the target has a state of a consistent list, or a later one. If
+// so, it counts as listed when that was requested.
+//
+// Either the source has reached its version, or it has reached that of its newest object,
+// and has as many objects. Then it has all objects of the list: each event in between is
+// of an object that does not exist any more, and would leave it with fewer.
+func (h *healthTracker) verify(list *metadataList) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.health.Synced, h.isExpired():
+		return false
+	case h.reached >= list.version, h.reached >= list.newest && h.objects == len(list.objects):
+		if list.requested.After(h.listedAt) {
+			h.listedAt = list.requested
+		}
+		return true
+	}
+	return false
 }
 
 func (h *healthTracker) markConnected() (recovered bool) {

@@ -81,6 +81,7 @@ func (r *registry) addKind(d *definition, f *reflector, previous *watchedKind) *
 		k.hasOldObjects = previous.listed || previous.hasOldObjects
 		f.health.inherit(previous.health)
 	}
+	f.gvr = d.resource
 	f.onForbidden = func(err error) { r.recordForbidden(k, err) }
 	r.watched[d.name] = k
 	return k

@@ -12,9 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // retryBackoff is the pause between two attempts of a reflector. Its cap is far below the
@@ -36,6 +39,8 @@ var (
 // its health.
 type reflector struct {
 	source  string
+	kind    api.PolicyKind
+	gvr     schema.GroupVersionResource
 	lw      *cache.ListWatch
 	example runtime.Object
 	store   cache.ReflectorStore
@@ -66,7 +71,7 @@ func (w *trackedWatch) Stop() {
 func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Object, into *sink[T]) *reflector {
 	into.health = newHealthTracker(source)
 	return &reflector{
-		source: source, lw: lw, example: example, store: into, close: into.close,
+		source: source, kind: into.kind, lw: lw, example: example, store: into, close: into.close,
 		health: into.health, log: into.log, onForbidden: func(error) {},
 	}
 }

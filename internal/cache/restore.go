@@ -71,12 +71,19 @@ func (f *reflector) checkStorage(ctx context.Context, version string) error {
 	if err != nil {
 		return nil //nolint:nilerr // it is not comparable
 	}
+	return f.compareStorage(stored, reached, began)
+}
+
+// compareStorage returns a RestoredError, and reports that storage was restored, if the
+// version of a consistent list is lower than one that was read before the list was
+// requested, at a time.
+func (f *reflector) compareStorage(stored, reached uint64, requested time.Time) error {
 	if stored >= reached {
 		return nil
 	}
-	restored := &RestoredError{f.source, stored, reached}
-	f.health.onRestore(restore{began, restored})
-	return restored
+	err := &RestoredError{f.source, stored, reached}
+	f.health.onRestore(restore{requested, err})
+	return err
 }
 
 // checkStorage compares all open watches with storage. Watches that are being opened do

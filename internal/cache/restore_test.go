@@ -75,7 +75,7 @@ func TestRestoreIsHandledOnce(t *testing.T) {
 		s.answer(nil)
 		log, _ := newLogBuffer()
 		w := watcherOf(s, log)
-		w.definitions.health.recordList("1")
+		w.definitions.health.recordList("1", 0)
 		late := restore{time.Now(), &RestoredError{}}
 		time.Sleep(time.Second)
 		w.relistAll(late)
@@ -109,12 +109,12 @@ func TestListShowsThatStorageWasRestored(t *testing.T) {
 	h.now = func() time.Time { return now }
 	var got []restore
 	h.onRestore = func(r restore) { got = append(got, r) }
-	h.recordList("5")
-	h.recordEvent("9")
+	h.recordList("5", 0)
+	h.recordEvent("9", 0)
 	h.listRequested()
-	h.recordList("9")
+	h.recordList("9", 0)
 	assert.Empty(t, got)
-	h.recordList("8")
+	h.recordList("8", 0)
 	assert.Equal(t, []restore{{now, &RestoredError{Source: "httproutes", Stored: 8, Reached: 9}}}, got)
 	assert.Equal(t, uint64(8), h.reachedVersion())
 }

@@ -70,13 +70,21 @@ func (s *sink[T]) observe(deleted bool, all ...objectState) {
 }
 
 // Add adds a new object.
-func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
+func (s *sink[T]) Add(obj any) error {
+	s.put(obj, 1)
+	return nil
+}
 
-// Update updates an object. One that cannot be read is removed: its previous state is
-// not in force any more.
+// Update updates an object.
 func (s *sink[T]) Update(obj any) error {
+	s.put(obj, 0)
+	return nil
+}
+
+// put puts an object, which is a new one if added is 1. One that cannot be read is
+// removed: its previous state is not in force any more.
+func (s *sink[T]) put(obj any, added int) {
 	d := s.decodeOnce(obj)
-	s.health.recordEvent(d.version)
 	s.ifOpen(func() {
 		s.store.Reached(d.version)
 		if d.ok {
@@ -86,7 +94,7 @@ func (s *sink[T]) Update(obj any) error {
 		}
 		s.observe(false, d.objectState)
 	})
-	return nil
+	s.health.recordEvent(d.version, added)
 }
 
 // Delete removes an object.
@@ -96,12 +104,12 @@ func (s *sink[T]) Delete(obj any) error {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
 	state := stateOf(name, obj)
-	s.health.recordEvent(state.version)
 	s.ifOpen(func() {
 		s.store.Reached(state.version)
 		s.target.remove(name)
 		s.observe(true, state)
 	})
+	s.health.recordEvent(state.version, -1)
 	return nil
 }
 
@@ -121,7 +129,7 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 		s.observe(false, origins...)
 	}
 	kept := s.ifOpen(replace)
-	if s.health.recordList(version) { // only now does the target have the new objects
+	if s.health.recordList(version, len(objects)) { // only now does the target have the new objects
 		s.log.Info("watch recovered")
 	}
 	// listed may stop this reflector, so no lock may be held.
@@ -136,8 +144,8 @@ func (s *sink[T]) Resync() error { return nil }
 
 // Bookmark records that a watch without events is alive, about once a minute.
 func (s *sink[T]) Bookmark(version string) error {
-	s.health.recordEvent(version)
 	s.ifOpen(func() { s.store.Passed(version) })
+	s.health.recordEvent(version, 0)
 	return nil
 }
 
@@ -145,7 +153,7 @@ func (s *sink[T]) Bookmark(version string) error {
 // list is never held in full.
 func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		s.health.recordEvent("")
+		s.health.recordContact()
 		return s.decodeOnce(obj), nil
 	}
 }

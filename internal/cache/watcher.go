@@ -60,11 +60,14 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 			store: s, kind: policykind.KindDefinition, log: w.registry.logger(sourceDefinitions),
 			decode: decodeDefinition, target: w.registry, listed: func() {},
 		})
+	w.definitions.gvr = definitionsResource
 	for _, b := range coreKinds {
-		w.core = append(w.core, newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
+		f := newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
 			store: s, kind: b.kind, log: w.registry.logger(b.resource),
 			decode: b.decode, target: objectTarget{store: s, kind: b.kind}, listed: func() { s.Listed(b.resource) },
-		}))
+		})
+		f.gvr = schema.GroupVersionResource{Version: b.versions[0], Resource: b.resource}
+		w.core = append(w.core, f)
 	}
 	return w, nil
 }

@@ -384,13 +384,9 @@ func (c *Coordinator) renew(ctx context.Context, lease record) (record, error) {
 }
 
 // shouldHandOver reports whether this replica evaluates with a stale cache, so that it
-// rejects writes, and another replica can do better. It does not hand over while it
-// catches up: in a large cluster, the next replica would take as long.
+// rejects writes, and another replica can do better.
 func (c *Coordinator) shouldHandOver() bool {
-	c.mu.Lock()
-	evaluates := c.role == evaluating
-	c.mu.Unlock()
-	if !evaluates || c.opts.State.Ready() {
+	if c.opts.State.Ready() {
 		return false
 	}
 	_, err := c.successor()

@@ -185,26 +185,6 @@ func TestLeaderWithAStaleCache(t *testing.T) {
 	})
 }
 
-// A leader that catches up lists everything again, which can take long.
-func TestStaleCacheWhileCatchingUp(t *testing.T) {
-	simulate(t, func(s *simulation) {
-		hold := make(chan struct{})
-		a := s.start("a", func(o *Options) { o.State.(*fakeState).hold = hold })
-		s.run(10 * time.Second)
-		s.start("b")
-		a.state.mu.Lock()
-		a.state.unready = true
-		a.state.mu.Unlock()
-		s.run(10 * time.Second)
-		assert.Nil(t, s.evaluating())
-		a.state.mu.Lock()
-		a.state.unready = false
-		a.state.mu.Unlock()
-		close(hold)
-		assert.Less(t, s.until(a), time.Second)
-	})
-}
-
 func TestHandOverOfAFollower(t *testing.T) {
 	simulate(t, func(s *simulation) {
 		a, rest := s.led("b")
