@@ -433,7 +433,7 @@ func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 				}
 				fail := func() {
 					f.of(c.crd).health.recordFailure(c.failure)
-					if c.failure == errNoRight {
+					if apierrors.IsForbidden(c.failure) {
 						f.of(c.crd).onForbidden(errNoRight)
 					}
 				}
