@@ -93,14 +93,15 @@ func (w *Watcher) verify(ctx context.Context) map[api.PolicyKind]*metadataList {
 	for _, f := range w.reflectors() {
 		group.Go(func() {
 			list, err := f.verify(ctx, w.clients.metadata.Resource(f.gvr))
-			if err != nil {
-				f.log.V(1).Info("listing the resource again", "cause", err.Error())
-				f.relist()
-				return
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			out[f.kind] = list
+			switch {
+			case err == nil:
+				out[f.kind] = list
+			case ctx.Err() == nil:
+				f.log.V(1).Info("listing the resource again", "cause", err.Error())
+				f.relist()
+			}
 		})
 	}
 	group.Wait()
