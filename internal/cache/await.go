@@ -14,59 +14,32 @@ import (
 // does not wait for policy kinds that the API server cannot list, nor for sources that
 // are already stale (see CheckFresh).
 func (w *Watcher) Await(ctx context.Context) {
-	reopened := w.sources.waitChannel()
-	if reopened == nil {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-reopened:
-	}
-}
-
-// updateWaiting evaluates shouldWait each time that a source changes or becomes stale,
-// until ctx ends, and then releases all waiting reviews.
-func (w *Watcher) updateWaiting(ctx context.Context) {
-	defer w.sources.close()
 	for {
-		seen := w.sources.currentVersion()
-		now := time.Now()
-		waits, next := w.shouldWait(now)
-		w.sources.setWaiting(seen, waits)
+		changed := w.registry.changes.changed()
+		if !shouldWait(w.health(), time.Now()) {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.sources.updated:
-		case <-timerChannel(next):
+		case <-w.stopped:
+			return
+		case <-changed: // at least at each check of the sources
 		}
 	}
 }
 
-// timerChannel is time.After; it returns nil, which blocks forever, for d <= 0.
-func timerChannel(d time.Duration) <-chan time.Time {
-	if d <= 0 {
-		return nil
-	}
-	return time.After(d)
-}
-
-// shouldWait reports whether reviews must wait at the time now, and after what time
-// that may change without an event: 0 for never.
-func (w *Watcher) shouldWait(now time.Time) (waits bool, next time.Duration) {
-	for _, s := range w.Health() {
-		if s.DisconnectedSince.IsZero() {
-			continue
-		}
-		if left := StaleAfter - now.Sub(s.DisconnectedSince); left >= 0 && (next == 0 || left < next) {
-			next = left + 1 // a source is stale after StaleAfter, not at it
-		}
+// shouldWait reports whether reviews must wait.
+func shouldWait(sources []SourceHealth, now time.Time) (waits bool) {
+	for _, s := range sources {
 		switch {
-		case apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && (s.stale(now) || apierrors.IsForbidden(s.Err)):
+		case s.DisconnectedSince.IsZero(), apierrors.IsNotFound(s.Err):
+		case s.Kind != api.PolicyKind{} && (s.stale(now) || apierrors.IsForbidden(s.Err)):
 		case s.stale(now):
-			return false, next
+			return false
 		default:
 			waits = true
 		}
 	}
-	return waits, next
+	return waits
 }

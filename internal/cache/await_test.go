@@ -9,16 +9,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"overrule.dev/overrule/internal/background"
 )
 
 // newTestWatcher returns a Watcher of sources that are listed and have a watch.
 func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
-	w, all := &Watcher{registry: &registry{}, sources: newSourceGroup()}, map[string]*healthTracker{}
+	w, all := &Watcher{registry: &registry{}, stopped: make(chan struct{})}, map[string]*healthTracker{}
 	for _, name := range names {
 		c := newHealthTracker(name)
-		c.join(&w.sources)
+		c.changes = &w.registry.changes
 		c.watchOpened(false)
-		c.recordList()
+		c.recordList("1", 0)
 		w.core = append(w.core, &reflector{source: name, health: c})
 		all[name] = c
 	}
@@ -27,12 +29,23 @@ func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 	return w, all
 }
 
-// startUpdateWaiting runs updateWaiting in the background.
-func startUpdateWaiting(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
+// await calls Await while the sources are checked, and returns how long it takes.
+func await(ctx context.Context, w *Watcher) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			background.Sleep(ctx, checkInterval)
+			w.registry.changes.notify()
+		}
+	}()
+	start := time.Now()
+	w.Await(ctx)
+	return time.Since(start)
+}
 
 func TestAwaitWhileWatchReconnects(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "")
-	const patience = time.Minute
 	for sentence, c := range map[string]struct {
 		with func(map[string]*healthTracker)
 		want time.Duration
@@ -58,7 +71,7 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(true) })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList() })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList("2", 0) })
 			},
 			want: 2 * time.Second,
 		},
@@ -102,12 +115,7 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, all := newTestWatcher("customresourcedefinitions", "gateways", "services")
 				c.with(all)
-				startUpdateWaiting(t.Context(), w)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				start := time.Now()
-				w.Await(ctx)
-				assert.InDelta(t, c.want, time.Since(start), float64(time.Millisecond))
+				assert.InDelta(t, c.want, await(t.Context(), w), float64(checkInterval))
 			})
 		})
 	}
@@ -116,13 +124,10 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 func TestAwaitEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := newTestWatcher("gateways")
-		startUpdateWaiting(t.Context(), w)
 		all["gateways"].watchClosed()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		start := time.Now()
-		w.Await(ctx)
-		assert.Equal(t, time.Second, time.Since(start))
+		assert.Equal(t, time.Second, await(ctx, w))
 	})
 }
 
@@ -131,48 +136,22 @@ func TestAwaitIgnoresRemovedSources(t *testing.T) {
 		w, all := newTestWatcher("customresourcedefinitions", "gateways")
 		gateways := &watchedKind{reflector: w.core[0]}
 		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
-		startUpdateWaiting(t.Context(), w)
+		gateways.cancel, gateways.close, gateways.definition = func() {}, func() {}, &definition{name: "gateways"}
 		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
 			w.registry.mu.Lock()
 			defer w.registry.mu.Unlock()
-			delete(w.registry.watched, "gateways")
-			all["gateways"].leave()
+			w.registry.stopReflector(gateways)
 		})
-		start := time.Now()
-		w.Await(t.Context())
-		assert.Equal(t, time.Second, time.Since(start))
+		assert.Equal(t, time.Second, await(t.Context(), w))
 	})
-}
-
-// A review that arrives at this moment waits, even before shouldWait is evaluated.
-func TestAwaitStartsWhenWatchEnds(t *testing.T) {
-	w, all := newTestWatcher("gateways", "services")
-	assert.Nil(t, w.sources.waitChannel())
-	all["gateways"].watchClosed()
-	waits := w.sources.waitChannel()
-	assert.NotNil(t, waits)
-
-	seen := w.sources.currentVersion()
-	all["services"].watchClosed()
-	w.sources.setWaiting(seen, false)
-	assert.Equal(t, waits, w.sources.waitChannel(), "a result for an older version is ignored")
-	w.sources.setWaiting(w.sources.currentVersion(), false)
-	<-waits
-	assert.Nil(t, w.sources.waitChannel())
-	w.sources.setWaiting(w.sources.currentVersion(), true)
-	assert.NotNil(t, w.sources.waitChannel(), "after another change it may have to wait")
 }
 
 func TestAwaitAfterWatcherStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := newTestWatcher("gateways")
-		ctx, cancel := context.WithCancel(t.Context())
-		startUpdateWaiting(ctx, w)
 		all["gateways"].watchClosed()
-		time.AfterFunc(time.Second, cancel)
-		start := time.Now()
-		w.Await(t.Context())
-		assert.Equal(t, time.Second, time.Since(start))
+		time.AfterFunc(1300*time.Millisecond, func() { close(w.stopped) })
+		assert.Equal(t, 1300*time.Millisecond, await(t.Context(), w))
 	})
 }

@@ -3,7 +3,6 @@ package cache
 import (
 	"encoding/json"
 	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/audit"
@@ -44,8 +42,8 @@ func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
 		return out
 	}
 	out := &sink[snapshot.Object]{
-		target: objectTarget{store: s.store, kind: kind}, health: newHealthTracker(kind.Kind),
-		log: logr.Discard(), listed: func() {}, observer: observer{s.store, kind},
+		store: s.store, kind: kind, target: objectTarget{store: s.store, kind: kind},
+		health: newHealthTracker(kind.Kind), log: logr.Discard(), listed: func() {},
 	}
 	if b := builtinOf(kind); b != nil {
 		out.decode = b.decode
@@ -189,26 +187,4 @@ func TestBenchmarkFixtureIsComplete(t *testing.T) {
 	after, _ := s.store.View()
 	got := after.Get(worlds.RefOf(route)).(*gateway.Route)
 	assert.Equal(t, "new-route-00007.apps.example.com", string(got.Hostnames[0]))
-}
-
-// BenchmarkProgress measures what a source records of its objects, in time per event and
-// memory per object.
-func BenchmarkProgress(b *testing.B) {
-	const objects = 100_000
-	names := make([]cache.ObjectName, objects)
-	for i := range names {
-		names[i] = cache.ObjectName{Namespace: "app-" + strconv.Itoa(i%1000), Name: "route-" + strconv.Itoa(i)}
-	}
-	before := alive()
-	p := &progress{}
-	for i, name := range names {
-		p.put(objectState{name: name, version: strconv.Itoa(i)})
-	}
-	size := alive() - before
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		p.put(objectState{name: names[i%objects], version: "123456789"})
-	}
-	b.ReportMetric(size/objects, "bytes/object")
-	runtime.KeepAlive(p)
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -53,20 +54,19 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 // not exist; the observation is zero if objects of its kind are not read. It implements
 // inflight.Options.ReadStored.
 func (w *Watcher) ReadStored(ctx context.Context, ref api.Ref) (snapshot.Observation, error) {
-	for _, r := range w.watchedResources() {
-		if r.kind != ref.PolicyKind() {
-			continue
-		}
-		o, err := w.clients.metadata.Resource(r.resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return snapshot.Observation{Ref: ref, Deleted: true}, nil
-		case err != nil:
-			return snapshot.Observation{}, fmt.Errorf("read %s from the API server: %w", ref, err)
-		}
-		return snapshot.Observation{Ref: ref, UID: o.UID, Version: o.ResourceVersion}, nil
+	all := w.reflectors()
+	i := slices.IndexFunc(all, func(f *reflector) bool { return f.kind == ref.PolicyKind() })
+	if i < 0 {
+		return snapshot.Observation{}, nil
 	}
-	return snapshot.Observation{}, nil
+	o, err := w.clients.metadata.Resource(all[i].gvr).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return snapshot.Observation{Ref: ref, Deleted: true}, nil
+	case err != nil:
+		return snapshot.Observation{}, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return snapshot.Observation{Ref: ref, UID: o.UID, Version: o.ResourceVersion}, nil
 }
 
 // isValidName reports whether an object can have the name of ref. References contain

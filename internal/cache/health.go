@@ -1,7 +1,7 @@
 package cache
 
 import (
-	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -47,27 +47,39 @@ func (h SourceHealth) UpToDateAt() time.Time {
 // healthTracker tracks the health of one source.
 type healthTracker struct {
 	now func() time.Time
+	// changes is notified of each change but LastContact.
+	changes *broadcast
+	// onRestore is called when storage was restored to an earlier state.
+	onRestore func(restore)
 
 	mu     sync.Mutex
 	health SourceHealth
 	// watchOpen is true while a watch is open. A streaming watch is connected only
 	// once its initial list is complete.
 	watchOpen bool
-	// lastList is the time of the last full list.
-	lastList time.Time
-	// expired is set if the resource must be listed again, however short the time
-	// without a watch is.
-	expired bool
-	// failingSince is when calls started to fail, zero if the last one succeeded.
-	failingSince time.Time
+	// requestedAt is when the current or the last full list was requested, and listedAt
+	// when the last one that is complete was.
+	requestedAt, listedAt time.Time
+	// relistFrom is when the source expired: until a list that was requested since then
+	// is complete, it is not connected, however short the time without a watch is.
+	relistFrom time.Time
+	// reached is the resourceVersion that the source has reached: all versions of a
+	// resource are numbers that grow with each write, and a watch delivers events in
+	// their order. It is 0 if it is not known. objects is the number of objects then,
+	// with those that the target ignores.
+	reached uint64
+	objects int
+	// failingSince is when calls started to fail, zero if the last one succeeded, and
+	// failedAt when the last one failed.
+	failingSince, failedAt time.Time
 	// lastLogged is the last failure that was logged since then.
 	lastLogged error
-	// group is the group of sources that it belongs to, or nil.
-	group *sourceGroup
 }
 
 func newHealthTracker(source string) *healthTracker {
-	return &healthTracker{now: time.Now, health: SourceHealth{Source: source}}
+	return &healthTracker{
+		now: time.Now, changes: &broadcast{}, onRestore: func(restore) {}, health: SourceHealth{Source: source},
+	}
 }
 
 // inherit takes over the state of an earlier tracker of the same objects, which stay in
@@ -92,26 +104,64 @@ func (h *healthTracker) get() SourceHealth {
 	return h.health
 }
 
-// recordEvent records that an event or a bookmark arrived.
-func (h *healthTracker) recordEvent() {
+// recordContact records that something arrived.
+func (h *healthTracker) recordContact() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.health.LastContact = h.now()
 }
 
-// recordList records a full list and reports whether it ends a failure that was logged.
-// A list without a watch does not: it ages at once.
-func (h *healthTracker) recordList() (recovered bool) {
+// recordEvent records that the target has an event of a watch: how many objects it adds.
+func (h *healthTracker) recordEvent(version string, added int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lastList, h.expired, h.health.RestoredAt = h.now(), false, time.Time{}
-	h.health.LastContact = h.lastList
+	h.health.LastContact = h.now()
+	h.reach(version)
+	h.objects += added
+}
+
+// reach sets the version that was reached, unless it is not a number.
+func (h *healthTracker) reach(version string) {
+	if n, err := strconv.ParseUint(version, 10, 64); err == nil {
+		h.reached = n
+	}
+}
+
+// reachedVersion returns the resourceVersion that the source has reached.
+func (h *healthTracker) reachedVersion() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reached
+}
+
+// listRequested records that a full list is about to be requested.
+func (h *healthTracker) listRequested() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.requestedAt = h.now()
+}
+
+// recordList records a full list and reports whether it ends a failure that was logged.
+// A list without a watch does not: it ages at once.
+func (h *healthTracker) recordList(version string, objects int) (recovered bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.changes.notify()
+	before := h.reached
+	if h.reach(version); h.reached < before {
+		h.onRestore(restore{h.requestedAt, &RestoredError{h.health.Source, h.reached, before}})
+	}
+	h.listedAt, h.objects = h.requestedAt, objects
+	h.health.LastContact = h.now()
 	h.health.Synced = true
 	h.health.Lists++
+	if !h.isExpired() {
+		h.health.RestoredAt = time.Time{}
+	}
 	if h.watchOpen {
 		return h.markConnected()
 	}
-	h.markDisconnected(h.lastList)
+	h.markDisconnected()
 	return false
 }
 
@@ -120,89 +170,79 @@ func (h *healthTracker) recordList() (recovered bool) {
 func (h *healthTracker) watchOpened(listsFirst bool) (recovered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.changes.notify()
 	h.watchOpen = true
 	h.health.LastContact = h.now()
-	return !listsFirst && !h.expired && h.markConnected()
+	return !listsFirst && h.markConnected()
 }
 
 // watchClosed records that the watch has ended.
 func (h *healthTracker) watchClosed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.changes.notify()
 	h.watchOpen = false
-	h.markDisconnected(h.now())
+	h.markDisconnected()
 }
 
-// markStalled records that nothing was read from the watch since a time, whether or not
-// it is open.
-func (h *healthTracker) markStalled(since time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.markDisconnected(since)
-}
-
-// expire makes the source stale until its next full list, and cause its error.
+// expire makes the source stale until it has been listed again, and cause its error.
 func (h *healthTracker) expire(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.changes.notify()
 	if !h.health.Synced {
 		return
 	}
 	now := h.now()
-	h.expired, h.health.Err, h.health.DisconnectedSince = true, cause, now.Add(-StaleAfter-1)
-	if _, restored := errors.AsType[*RestoredError](cause); restored {
-		h.health.RestoredAt = now
-	}
-	if h.group != nil {
-		h.group.recordChange(true)
+	h.relistFrom, h.health.Err, h.health.DisconnectedSince = now, cause, now.Add(-StaleAfter-1)
+	if isRestored(cause) {
+		h.health.RestoredAt, h.reached = now, 0
 	}
 }
 
-// listedSince reports whether a full list has ended after a time, or must be taken.
+func (h *healthTracker) isExpired() bool { return h.listedAt.Before(h.relistFrom) }
+
+// listedSince reports whether a full list is complete that was requested at a time or
+// later.
 func (h *healthTracker) listedSince(t time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.expired || h.lastList.After(t)
+	return !h.listedAt.Before(t)
+}
+
+// verify reports whether the target has a state of a consistent list, or a later one. If
+// so, it counts as listed when that was requested.
+//
+// Either the source has reached its version, or it has reached that of its newest object,
+// and has as many objects. Then it has all objects of the list: each event in between is
+// of an object that does not exist any more, and would leave it with fewer.
+func (h *healthTracker) verify(list *metadataList) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.health.Synced, h.isExpired():
+		return false
+	case h.reached >= list.version, h.reached >= list.newest && h.objects == len(list.objects):
+		if list.requested.After(h.listedAt) {
+			h.listedAt = list.requested
+		}
+		return true
+	}
+	return false
 }
 
 func (h *healthTracker) markConnected() (recovered bool) {
+	if h.isExpired() {
+		return false
+	}
 	recovered = h.lastLogged != nil
-	failed, blind := h.health.Err != nil, !h.health.DisconnectedSince.IsZero()
 	h.health.DisconnectedSince, h.health.Err, h.failingSince, h.lastLogged = time.Time{}, nil, time.Time{}, nil
-	if h.group != nil && failed {
-		h.group.notifyRecovered()
-	}
-	if h.group != nil && blind {
-		h.group.recordChange(false)
-	}
 	return recovered
 }
 
-// join adds the source to a group.
-func (h *healthTracker) join(s *sourceGroup) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.group = s
-	s.recordChange(!h.health.DisconnectedSince.IsZero())
-}
-
-// leave removes the source from its group.
-func (h *healthTracker) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.group != nil {
-		h.group.recordChange(false)
-	}
-	h.group = nil
-}
-
-func (h *healthTracker) markDisconnected(since time.Time) {
-	if !h.health.Synced || !h.health.DisconnectedSince.IsZero() {
-		return
-	}
-	h.health.DisconnectedSince = since
-	if h.group != nil {
-		h.group.recordChange(true)
+func (h *healthTracker) markDisconnected() {
+	if h.health.Synced && h.health.DisconnectedSince.IsZero() {
+		h.health.DisconnectedSince = h.now()
 	}
 }
 
@@ -212,7 +252,7 @@ func (h *healthTracker) markDisconnected(since time.Time) {
 func (h *healthTracker) needsRelist() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.expired || h.health.stale(h.now()) && !h.lastList.After(h.health.DisconnectedSince)
+	return h.isExpired() || h.health.stale(h.now()) && !h.listedAt.After(h.health.DisconnectedSince)
 }
 
 // isSilent reports whether an open watch has received nothing for so long that it must
@@ -221,6 +261,20 @@ func (h *healthTracker) isSilent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.watchOpen && h.now().Sub(h.health.LastContact) > silenceTimeout
+}
+
+// failedSince reports whether a call has failed at a time or later.
+func (h *healthTracker) failedSince(t time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.health.Err != nil && !h.failedAt.Before(t)
+}
+
+// isForbidden reports whether the source was never listed, and was forbidden at a time or
+// later.
+func (h *healthTracker) isForbidden(t time.Time) bool {
+	state := h.get()
+	return !state.Synced && apierrors.IsForbidden(state.Err) && h.failedSince(t)
 }
 
 // listFailure returns why a source was never listed, and nil while it may still be
@@ -240,14 +294,13 @@ func (h *healthTracker) listFailure(now time.Time) error {
 func (h *healthTracker) recordFailure(err error) (isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.changes.notify()
+	h.failedAt = h.now()
 	if h.failingSince.IsZero() {
-		h.failingSince = h.now()
+		h.failingSince = h.failedAt
 	}
 	h.health.Err = err
 	h.health.Failures++
-	if h.group != nil {
-		h.group.recordChange(false)
-	}
 	if apierrors.IsTooManyRequests(err) && h.now().Sub(h.failingSince) < StaleAfter {
 		return false
 	}

@@ -23,7 +23,7 @@ func TestHealthOfWatch(t *testing.T) {
 	assert.True(t, c.recordFailure(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "another reason")
 	assert.True(t, c.recordFailure(lost))
 
-	assert.False(t, c.recordList(), "a list does not replace a watch")
+	assert.False(t, c.recordList("1", 0), "a list does not replace a watch")
 	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, DisconnectedSince: now, Err: lost, Lists: 1, Failures: 4},
 		c.get(), "it ages at once")
 
@@ -33,7 +33,7 @@ func TestHealthOfWatch(t *testing.T) {
 	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, Lists: 1, Failures: 4}, c.get())
 
 	now = now.Add(time.Second)
-	c.recordEvent()
+	c.recordContact()
 	assert.Equal(t, now, c.get().LastContact)
 	assert.Equal(t, now, c.get().UpToDateAt())
 
@@ -55,7 +55,7 @@ func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	c.watchClosed()
 	assert.Zero(t, c.get().DisconnectedSince)
 	c.watchOpened(true)
-	c.recordList()
+	c.recordList("1", 0)
 	assert.Zero(t, c.get().DisconnectedSince)
 
 	c.watchClosed()
@@ -63,10 +63,10 @@ func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	c.recordFailure(errConnectionCut)
 	now = now.Add(time.Minute)
 	assert.False(t, c.watchOpened(true))
-	c.recordEvent()
+	c.recordContact()
 	assert.Equal(t, ended, c.get().DisconnectedSince, "an incomplete list does not count")
 	assert.Equal(t, ended, c.get().UpToDateAt())
-	assert.True(t, c.recordList(), "recovered")
+	assert.True(t, c.recordList("1", 0), "recovered")
 	assert.Zero(t, c.get().DisconnectedSince)
 	assert.Equal(t, now, c.get().UpToDateAt())
 }
@@ -76,7 +76,7 @@ func TestNeedsRelistWhenStale(t *testing.T) {
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
 	assert.False(t, c.needsRelist(), "it will be listed anyway")
-	c.recordList()
+	c.recordList("1", 0)
 	c.watchOpened(false)
 	assert.False(t, c.needsRelist())
 
@@ -85,7 +85,8 @@ func TestNeedsRelistWhenStale(t *testing.T) {
 	assert.False(t, c.needsRelist(), "a short break resumes")
 	now = now.Add(time.Second)
 	assert.True(t, c.needsRelist())
-	c.recordList()
+	c.listRequested()
+	c.recordList("1", 0)
 	assert.False(t, c.needsRelist(), "the list is newer than the break")
 }
 
@@ -100,7 +101,7 @@ func TestOpenWatchWithoutEventsIsSilent(t *testing.T) {
 	assert.False(t, c.isSilent(), "bookmarks come once a minute")
 	now = now.Add(time.Second)
 	assert.True(t, c.isSilent())
-	c.recordEvent()
+	c.recordContact()
 	assert.False(t, c.isSilent())
 }
 
@@ -115,7 +116,7 @@ func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	assert.False(t, c.recordFailure(busy))
 	assert.Equal(t, busy, c.get().Err)
 	c.watchOpened(true)
-	assert.False(t, c.recordList(), "nothing was logged")
+	assert.False(t, c.recordList("1", 0), "nothing was logged")
 	c.watchClosed()
 
 	assert.False(t, c.recordFailure(busy))
@@ -127,17 +128,25 @@ func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	assert.True(t, c.watchOpened(false))
 }
 
-// However short ago it was listed, a source that has expired does not resume its watch.
+// However short ago it was listed, a source that has expired does not resume its watch,
+// and a list that was requested before does not count.
 func TestExpiredSourceIsRelisted(t *testing.T) {
+	now := time.Unix(100, 0)
 	h := newHealthTracker("httproutes")
+	h.now = func() time.Time { return now }
 	h.watchOpened(true)
-	h.recordList()
+	h.recordList("1", 0)
+	h.listRequested()
+	now = now.Add(time.Second)
 	h.expire(&RestoredError{})
 	assert.True(t, h.needsRelist())
 	h.watchOpened(false)
 	assert.False(t, h.get().DisconnectedSince.IsZero(), "a watch that was being opened does not count")
+	h.recordList("2", 0)
+	assert.True(t, h.needsRelist())
 	assert.False(t, h.get().RestoredAt.IsZero())
-	h.recordList()
+	h.listRequested()
+	h.recordList("3", 0)
 	assert.False(t, h.needsRelist())
 	assert.True(t, h.get().RestoredAt.IsZero())
 	assert.True(t, h.get().DisconnectedSince.IsZero())

@@ -20,8 +20,8 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previou
 		read = coercingDecoder(policy)
 	}
 	into := &sink[snapshot.Object]{
+		store: r.store, kind: policy.Ref(), log: r.logger(d.name),
 		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},
-		log: r.logger(d.name), observer: observer{r.store, policy.Ref()},
 	}
 	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), previous)
 	k.policy = policy
@@ -36,8 +36,8 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previou
 func (r *registry) startGateway(d *definition, previous *watchedKind) {
 	b := d.gateway
 	into := &sink[snapshot.Object]{
+		store: r.store, kind: b.kind, log: r.logger(b.resource),
 		decode: b.decode, target: objectTarget{store: r.store, kind: b.kind},
-		log: r.logger(b.resource), observer: observer{r.store, b.kind},
 	}
 	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.resource.Version), b.example, into), previous)
 	into.listed = func() { r.gatewayListed(k) }
@@ -47,8 +47,8 @@ func (r *registry) startGateway(d *definition, previous *watchedKind) {
 
 func (r *registry) startProfiles(d *definition) {
 	into := &sink[*profile]{
-		decode: decodeProfile, log: r.logger(sourceProfiles), listed: func() {},
-		observer: observer{r.store, policykind.KindProfile},
+		store: r.store, kind: policykind.KindProfile, log: r.logger(sourceProfiles),
+		decode: decodeProfile, listed: func() {},
 	}
 	k := r.addKind(d, newReflector(sourceProfiles, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
 	into.target = profileTarget{r, k}
@@ -60,8 +60,8 @@ func (r *registry) startProfiles(d *definition) {
 
 func (r *registry) startConstraints(d *definition) {
 	into := &sink[*constraintRecord]{
-		decode: d.constraints.decode, log: r.logger(d.constraints.resource), listed: func() {},
-		observer: observer{r.store, d.constraints.kind},
+		store: r.store, kind: d.constraints.kind, log: r.logger(d.constraints.resource),
+		decode: d.constraints.decode, listed: func() {},
 	}
 	k := r.addKind(d, newReflector(d.constraints.resource, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
 	into.target = constraintTarget{r, k}
@@ -81,6 +81,7 @@ func (r *registry) addKind(d *definition, f *reflector, previous *watchedKind) *
 		k.hasOldObjects = previous.listed || previous.hasOldObjects
 		f.health.inherit(previous.health)
 	}
+	f.gvr = d.resource
 	f.onForbidden = func(err error) { r.recordForbidden(k, err) }
 	r.watched[d.name] = k
 	return k
@@ -128,7 +129,7 @@ func (r *registry) recordForbidden(k *watchedKind, err error) {
 	}
 	r.checkPolicyKindsListed()
 	r.notifyKindsChanged()
-	k.progress.wake()
+	r.changes.notify()
 }
 
 // markUnlistable ends the wait for policy kinds that the API server cannot list, for
@@ -144,7 +145,7 @@ func (r *registry) markUnlistable(now time.Time) {
 		if err := k.health.listFailure(now); err != nil {
 			k.unlistable = err
 			r.setProblem(k.name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
-			k.progress.wake()
+			r.changes.notify()
 		}
 	}
 	r.checkPolicyKindsListed()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
@@ -134,7 +135,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 func TestEmptyWatchIsAFailure(t *testing.T) {
 	f := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
 	_, err := f.watch(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err, "the reflector knows what to do")
+	require.ErrorIs(t, err, errConnectionCut)
 	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errConnectionCut, Failures: 1}, f.health.get())
 }
 
@@ -157,7 +158,7 @@ func TestReflectorRecoversWithoutStreamedLists(t *testing.T) {
 		f := s.newReflector(st, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { f.run(ctx, &sourceGroup{}); close(done) }()
+		go func() { f.run(ctx); close(done) }()
 
 		synctest.Wait()
 		assert.EqualError(t, f.health.get().Err, "lost")
@@ -245,7 +246,7 @@ func TestRelistDoesNotReturnOlderState(t *testing.T) {
 				f := newReflector("httproutes", a.listWatch(), &gateway.RouteObject{}, routeSink(st))
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
-				go func() { f.run(ctx, &sourceGroup{}); close(done) }()
+				go func() { f.run(ctx); close(done) }()
 				for _, end := range []func(*watch.FakeWatcher){
 					func(w *watch.FakeWatcher) { w.Error(&apierrors.NewResourceExpired("too old").ErrStatus) },
 					func(*watch.FakeWatcher) { f.expire(errLost) },
@@ -262,4 +263,29 @@ func TestRelistDoesNotReturnOlderState(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An overloaded API server must not receive a request each second for each resource.
+func TestThrottledSourceIsRetriedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher, 1)}
+		s.answer(nil, *httpRoute("a"))
+		f := s.newReflector(snapshot.New(), logr.Discard())
+		end := make(chan struct{})
+		go func() { f.run(ctx); close(end) }()
+		w := <-s.watched
+		s.failWatches(apierrors.NewTooManyRequests("busy", 1))
+		w.Stop()
+		time.Sleep(time.Minute)
+		before := f.health.get()
+		time.Sleep(time.Minute)
+		after := f.health.get()
+		assert.Less(t, after.Failures-before.Failures, uint64(50), "one in two seconds")
+		assert.Equal(t, before.Lists, after.Lists, "no additional lists")
+		s.failWatches(nil)
+		<-s.watched
+		cancel()
+		<-end
+	})
 }

@@ -29,6 +29,8 @@ type registry struct {
 	// statusChanged receives one when the status of profiles or constraints may have
 	// changed.
 	statusChanged chan struct{}
+	// changes is notified of what Await and CatchUp wait for.
+	changes broadcast
 
 	mu              sync.Mutex
 	definitions     map[string]*definition         // by name
@@ -296,7 +298,7 @@ func (r *registry) stopReflector(k *watchedKind) {
 	delete(r.watched, k.name)
 	k.close() // before objects are removed, or a late event would add some again
 	k.cancel()
-	close(k.stopped)
+	r.changes.notify()
 }
 
 func (r *registry) setProblem(name string, err error) {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,6 +18,13 @@ import (
 // written meanwhile, never arrives. A consistent list shows the revision: it is never lower
 // than one that was read before the list was requested.
 
+const (
+	// compareConcurrency limits the comparisons at a time, each of which has
+	// compareTimeout.
+	compareConcurrency = 4
+	compareTimeout     = 10 * time.Second
+)
+
 // RestoredError is why no write is evaluated after storage was restored to an earlier
 // state, until every resource has been listed again.
 type RestoredError struct {
@@ -30,21 +38,25 @@ func (e *RestoredError) Error() string {
 	return fmt.Sprintf("storage was restored to an earlier state: resourceVersion of %s is %d, was %d; relisting", e.Source, e.Stored, e.Reached)
 }
 
+func isRestored(err error) bool {
+	_, restored := errors.AsType[*RestoredError](err)
+	return restored
+}
+
 // restore is that a source has found out by a list that storage was restored.
 type restore struct {
-	reflector *reflector
-	listed    time.Time // when the list was requested
+	requested time.Time // when the list was requested
 	err       *RestoredError
 }
 
-// checkStorage returns a RestoredError if storage is behind a resourceVersion from which a
-// watch is to continue.
+// checkStorage returns a RestoredError, and reports that storage was restored, if it is
+// behind a resourceVersion from which a watch is to continue.
 func (f *reflector) checkStorage(ctx context.Context, version string) error {
 	reached, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return nil //nolint:nilerr // it is not comparable
 	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	began := time.Now()
 	list, err := f.lw.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
@@ -62,15 +74,15 @@ func (f *reflector) checkStorage(ctx context.Context, version string) error {
 	return f.compareStorage(stored, reached, began)
 }
 
-// compareStorage reports that storage was restored, and returns a RestoredError, if the
-// resourceVersion of a consistent list is lower than one that was read before the list was
+// compareStorage returns a RestoredError, and reports that storage was restored, if the
+// version of a consistent list is lower than one that was read before the list was
 // requested, at a time.
 func (f *reflector) compareStorage(stored, reached uint64, requested time.Time) error {
 	if stored >= reached {
 		return nil
 	}
-	err := &RestoredError{Source: f.source, Stored: stored, Reached: reached}
-	f.onRestore(restore{f, requested, err})
+	err := &RestoredError{f.source, stored, reached}
+	f.health.onRestore(restore{requested, err})
 	return err
 }
 
@@ -78,13 +90,13 @@ func (f *reflector) compareStorage(stored, reached uint64, requested time.Time) 
 // so themselves.
 func (w *Watcher) checkStorage(ctx context.Context) {
 	var group errgroup.Group
-	group.SetLimit(catchUpConcurrency)
+	group.SetLimit(compareConcurrency)
 	for _, f := range w.reflectors() {
 		if h := f.health.get(); !h.Synced || !h.DisconnectedSince.IsZero() {
 			continue
 		}
 		group.Go(func() error {
-			if err := f.checkStorage(ctx, strconv.FormatUint(f.progress.reached(), 10)); err != nil {
+			if err := f.checkStorage(ctx, strconv.FormatUint(f.health.reachedVersion(), 10)); err != nil {
 				f.log.V(1).Info("cannot compare with storage", "cause", err.Error())
 			}
 			return nil
@@ -102,9 +114,9 @@ func (w *Watcher) noteRestore(r restore) {
 }
 
 // relistAll makes the whole cache stale until every resource has been listed again. Many
-// sources find out at once: those that expired already, or have listed since, are late.
+// sources find out at once: those whose list was requested before that are late.
 func (w *Watcher) relistAll(r restore) {
-	if r.reflector.health.listedSince(r.listed) {
+	if !r.requested.After(w.relistedAt) {
 		return
 	}
 	w.registry.log.Error(r.err, "storage was restored to an earlier state; relisting everything")
@@ -113,9 +125,9 @@ func (w *Watcher) relistAll(r restore) {
 	w.staleness.Store(&staleness{checkedAt: time.Now(), err: r.err})
 	w.registry.store.ResetVersion()
 	for _, f := range w.reflectors() {
-		f.progress.forget()
 		f.expire(r.err)
 	}
+	w.relistedAt = time.Now()
 }
 
 // Restores returns how often storage was found to be restored to an earlier state.

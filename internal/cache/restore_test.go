@@ -31,7 +31,7 @@ func TestRestoredStorageIsRelisted(t *testing.T) {
 					first := <-s.watched
 					first.Add(routeAt("b", 9))
 					synctest.Wait()
-					require.Equal(t, uint64(9), w.definitions.progress.reached())
+					require.Equal(t, uint64(9), w.definitions.health.reachedVersion())
 					w.registry.store.Reached("9")
 
 					s.mu.Lock()
@@ -47,16 +47,15 @@ func TestRestoredStorageIsRelisted(t *testing.T) {
 					require.ErrorAs(t, w.StaleError(), &restored, "nothing is evaluated until all is listed again")
 					assert.Equal(t, RestoredError{Source: "httproutes", Stored: 8, Reached: 9}, *restored)
 					assert.True(t, first.IsStopped())
-					assert.False(t, w.definitions.progress.has(state{}), "the cache has no state of it")
 
 					<-s.watched
 					time.Sleep(checkInterval)
 					synctest.Wait()
 					require.NoError(t, w.StaleError())
 					assert.Equal(t, map[string][]string{"app/c": nil}, storedRoutes(w.registry.store))
-					assert.Equal(t, uint64(8), w.definitions.progress.reached())
+					assert.Equal(t, uint64(8), w.definitions.health.reachedVersion())
 					v, _ := w.registry.store.View()
-					assert.Zero(t, v.Version(), "what was reached before is forgotten")
+					assert.Equal(t, uint64(8), v.Version(), "what was reached before is forgotten")
 					assert.Equal(t, uint64(1), w.Restores())
 					time.Sleep(2 * storageCheckInterval)
 					assert.Equal(t, uint64(1), w.Restores())
@@ -76,19 +75,15 @@ func TestRestoreIsHandledOnce(t *testing.T) {
 		s.answer(nil)
 		log, _ := newLogBuffer()
 		w := watcherOf(s, log)
-		f := w.definitions
-		f.health.recordList()
-		late := restore{f, time.Now(), &RestoredError{}}
+		w.definitions.health.recordList("1", 0)
+		late := restore{time.Now(), &RestoredError{}}
 		time.Sleep(time.Second)
 		w.relistAll(late)
 		require.ErrorIs(t, w.StaleError(), late.err, "at once, before the sources are checked")
 		w.relistAll(late)
 		assert.Equal(t, uint64(1), w.Restores())
 		time.Sleep(time.Second)
-		f.health.recordList()
-		w.relistAll(late)
-		assert.Equal(t, uint64(1), w.Restores(), "it was listed since")
-		w.relistAll(restore{f, time.Now().Add(time.Second), &RestoredError{}})
+		w.relistAll(restore{time.Now(), &RestoredError{}})
 		assert.Equal(t, uint64(2), w.Restores())
 	})
 }
@@ -98,11 +93,28 @@ func TestVersionsThatAreNotComparable(t *testing.T) {
 	s.answer(nil)
 	log, _ := newLogBuffer()
 	f := s.newReflector(nil, log)
-	f.onRestore = func(restore) { t.Error("it is not restored") }
+	f.health.onRestore = func(restore) { t.Error("it is not restored") }
 	for _, reached := range []string{"opaque", "", "9"} {
 		assert.NoError(t, f.checkStorage(t.Context(), reached))
 	}
 	s.failCalls(errLost)
 	assert.NoError(t, f.checkStorage(t.Context(), "opaque"))
 	assert.ErrorIs(t, f.checkStorage(t.Context(), "9"), errLost)
+}
+
+// A resource may be listed again for another reason.
+func TestListShowsThatStorageWasRestored(t *testing.T) {
+	h := newHealthTracker("httproutes")
+	now := time.Unix(100, 0)
+	h.now = func() time.Time { return now }
+	var got []restore
+	h.onRestore = func(r restore) { got = append(got, r) }
+	h.recordList("5", 0)
+	h.recordEvent("9", 0)
+	h.listRequested()
+	h.recordList("9", 0)
+	assert.Empty(t, got)
+	h.recordList("8", 0)
+	assert.Equal(t, []restore{{now, &RestoredError{Source: "httproutes", Stored: 8, Reached: 9}}}, got)
+	assert.Equal(t, uint64(8), h.reachedVersion())
 }

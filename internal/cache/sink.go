@@ -21,19 +21,16 @@ type target[T any] interface {
 }
 
 // sink is the store of a client-go reflector. It holds no objects: each is decoded once
-// and passed on to the target.
+// and passed on to the target, and then reported to the store.
 type sink[T any] struct {
+	store  *snapshot.Store
+	kind   api.PolicyKind
 	decode func(runtime.Object) (T, error)
 	target target[T]
 	health *healthTracker
 	log    logr.Logger
 	// listed is called after each full list, unless the sink was closed.
 	listed func()
-	// observer is notified after the target was updated.
-	observer observer
-
-	// progress is updated last.
-	progress progress
 
 	mu     sync.Mutex
 	closed bool
@@ -62,41 +59,57 @@ func (s *sink[T]) ifOpen(act func()) bool {
 	return !s.closed
 }
 
-// Add adds a new object.
-func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
+// observe reports to the store what was read, once the target has it. The store has been
+// told the resourceVersion before it receives the objects of that version.
+func (s *sink[T]) observe(deleted bool, all ...objectState) {
+	out := make([]snapshot.Observation, len(all))
+	for i, o := range all {
+		out[i] = snapshot.Observation{Ref: refOf(s.kind, o.name), UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
+	}
+	s.store.Observe(out...)
+}
 
-// Update updates an object. One that cannot be read is removed: its previous state is
-// not in force any more.
+// Add adds a new object.
+func (s *sink[T]) Add(obj any) error {
+	s.put(obj, 1)
+	return nil
+}
+
+// Update updates an object.
 func (s *sink[T]) Update(obj any) error {
-	s.health.recordEvent()
+	s.put(obj, 0)
+	return nil
+}
+
+// put puts an object, which is a new one if added is 1. One that cannot be read is
+// removed: its previous state is not in force any more.
+func (s *sink[T]) put(obj any, added int) {
 	d := s.decodeOnce(obj)
 	s.ifOpen(func() {
-		s.observer.reached(d.version)
+		s.store.Reached(d.version)
 		if d.ok {
 			s.target.put(d.value)
 		} else {
 			s.target.remove(d.name)
 		}
-		s.observer.observed(d.objectState)
-		s.progress.put(d.objectState)
+		s.observe(false, d.objectState)
 	})
-	return nil
+	s.health.recordEvent(d.version, added)
 }
 
 // Delete removes an object.
 func (s *sink[T]) Delete(obj any) error {
-	s.health.recordEvent()
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
+	state := stateOf(name, obj)
 	s.ifOpen(func() {
-		state := stateOf(name, obj)
-		s.observer.reached(state.version)
+		s.store.Reached(state.version)
 		s.target.remove(name)
-		s.observer.deleted(state)
-		s.progress.removed(state)
+		s.observe(true, state)
 	})
+	s.health.recordEvent(state.version, -1)
 	return nil
 }
 
@@ -111,13 +124,12 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 		origins = append(origins, d.objectState)
 	}
 	replace := func() {
-		s.observer.reached(version)
+		s.store.Reached(version)
 		s.target.replace(values)
-		s.observer.observed(origins...)
-		s.progress.replaced(origins, version)
+		s.observe(false, origins...)
 	}
 	kept := s.ifOpen(replace)
-	if s.health.recordList() { // only now does the target have the new objects
+	if s.health.recordList(version, len(objects)) { // only now does the target have the new objects
 		s.log.Info("watch recovered")
 	}
 	// listed may stop this reflector, so no lock may be held.
@@ -132,11 +144,8 @@ func (s *sink[T]) Resync() error { return nil }
 
 // Bookmark records that a watch without events is alive, about once a minute.
 func (s *sink[T]) Bookmark(version string) error {
-	s.health.recordEvent()
-	s.ifOpen(func() {
-		s.observer.passed(version)
-		s.progress.passed(version)
-	})
+	s.ifOpen(func() { s.store.Passed(version) })
+	s.health.recordEvent(version, 0)
 	return nil
 }
 
@@ -144,7 +153,7 @@ func (s *sink[T]) Bookmark(version string) error {
 // list is never held in full.
 func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		s.health.recordEvent()
+		s.health.recordContact()
 		return s.decodeOnce(obj), nil
 	}
 }
@@ -206,7 +215,5 @@ func (t policyTarget) replace(all []snapshot.Object) {
 }
 
 func (o objectTarget) remove(name cache.ObjectName) {
-	o.store.Apply(snapshot.Delete(api.Ref{
-		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,
-	}))
+	o.store.Apply(snapshot.Delete(refOf(o.kind, name)))
 }

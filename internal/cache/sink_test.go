@@ -2,6 +2,7 @@ package cache
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func newLogBuffer() (logr.Logger, *logBuffer) {
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
 	b := builtinOf(gatewayKind(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
-		decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
+		store: s, kind: b.kind, decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
@@ -153,4 +154,10 @@ func TestExemptNamespaceIsIgnored(t *testing.T) {
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))
 	require.NoError(t, k.Add(httpRoute("c")))
 	assert.Equal(t, map[string][]string{"other/b": nil}, storedRoutes(s))
+}
+
+func routeAt(name string, version int) *gateway.RouteObject {
+	o := httpRoute(name)
+	o.ResourceVersion = strconv.Itoa(version)
+	return o
 }

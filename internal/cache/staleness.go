@@ -175,11 +175,10 @@ func (w *Watcher) checkSources(now time.Time) {
 	for _, f := range w.reflectors() {
 		switch {
 		case last != nil && now.Sub(last.checkedAt) > StaleAfter:
-			f.health.markStalled(last.checkedAt)
-			f.restartWatch("process was suspended")
+			f.expire(errSuspended)
 		case f.health.isSilent():
-			f.health.markStalled(now) // stale from now on if it cannot be reopened
-			f.restartWatch("no event or bookmark received")
+			f.log.Info("restarting watch", "cause", "no event or bookmark received")
+			f.relist()
 		}
 	}
 	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
@@ -187,9 +186,7 @@ func (w *Watcher) checkSources(now time.Time) {
 	}
 	result := evaluateStaleness(w.Health(), now)
 	w.staleness.Store(result)
-	if len(result.kinds) > 0 {
-		w.registry.wakeCatchUp()
-	}
+	w.registry.changes.notify()
 	switch {
 	case last == nil || (last.err == nil) == (result.err == nil):
 	case result.err == nil:

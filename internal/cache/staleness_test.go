@@ -112,7 +112,7 @@ func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 	st := snapshot.New()
 	r := newRegistry(st, nil, nil, Options{Log: log})
 	w := &Watcher{registry: r, definitions: s.newReflector(st, log), restored: make(chan restore, 1)}
-	w.definitions.onRestore = w.noteRestore
+	w.definitions.health.onRestore, w.definitions.health.changes = w.noteRestore, &r.changes
 	return w
 }
 
@@ -120,7 +120,7 @@ func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 func during(t *testing.T, w *Watcher, look func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
-	go func() { w.definitions.run(ctx, &w.sources); done <- struct{}{} }()
+	go func() { w.definitions.run(ctx); done <- struct{}{} }()
 	go func() { w.supervise(ctx); done <- struct{}{} }()
 	look()
 	cancel()
@@ -232,7 +232,7 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		w := watcherOf(s, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { w.definitions.run(ctx, &w.sources); close(done) }()
+		go func() { w.definitions.run(ctx); close(done) }()
 		<-s.watched
 		synctest.Wait()
 		w.checkSources(time.Now())
@@ -243,7 +243,7 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		require.ErrorIs(t, w.CheckFresh(route), errSuspended, "changes in the meantime may not have been read")
 		require.ErrorContains(t, w.StaleError(), "watches not checked for 11s")
 		w.checkSources(time.Now())
-		require.ErrorContains(t, w.CheckFresh(route), "httproutes: watch disconnected for 11s")
+		require.ErrorContains(t, w.CheckFresh(route), "httproutes: watch disconnected for 10s: process was suspended")
 
 		<-s.watched
 		synctest.Wait()
@@ -253,12 +253,6 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		cancel()
 		<-done
 	})
-}
-
-func TestRestartWithoutOpenWatch(t *testing.T) {
-	log, lines := newLogBuffer()
-	(&fakeAPI{}).newReflector(snapshot.New(), log).restartWatch("test")
-	assert.Empty(t, lines.String())
 }
 
 func TestForbiddenKindIsReported(t *testing.T) {
@@ -284,7 +278,7 @@ func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 		r := newRegistry(st, nil, nil, Options{})
 		kinds, err := policykind.BuiltinKinds()
 		require.NoError(t, err)
-		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors"), progress: &progress{}}}
+		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors")}}
 		r.watched["colors"], r.unsynced["colors"], r.profilesListed = broken, true, true
 		look := func() bool {
 			r.markUnlistable(time.Now())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -34,10 +35,12 @@ type Watcher struct {
 	definitions *reflector
 	core        []*reflector
 	staleness   atomic.Pointer[staleness] // nil before the first check
-	sources     sourceGroup
-	// restored receives what a source has found out about storage.
-	restored chan restore
-	restores atomic.Uint64
+	stopped     chan struct{}             // closed when Start is to end
+	// restored receives what a source has found out about storage. relistedAt is when
+	// everything was to be listed again for the last time.
+	restored   chan restore
+	relistedAt time.Time
+	restores   atomic.Uint64
 }
 
 // New returns a Watcher that feeds the store once it is started. The store must have
@@ -51,17 +54,20 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), sources: newSourceGroup(), restored: make(chan restore, 1)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), stopped: make(chan struct{}), restored: make(chan restore, 1)}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
-			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},
-			observer: observer{s, policykind.KindDefinition},
+			store: s, kind: policykind.KindDefinition, log: w.registry.logger(sourceDefinitions),
+			decode: decodeDefinition, target: w.registry, listed: func() {},
 		})
+	w.definitions.gvr = definitionsResource
 	for _, b := range coreKinds {
-		w.core = append(w.core, newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
-			decode: b.decode, target: objectTarget{store: s, kind: b.kind},
-			log: w.registry.logger(b.resource), listed: func() { s.Listed(b.resource) }, observer: observer{s, b.kind},
-		}))
+		f := newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
+			store: s, kind: b.kind, log: w.registry.logger(b.resource),
+			decode: b.decode, target: objectTarget{store: s, kind: b.kind}, listed: func() { s.Listed(b.resource) },
+		})
+		f.gvr = schema.GroupVersionResource{Version: b.versions[0], Resource: b.resource}
+		w.core = append(w.core, f)
 	}
 	return w, nil
 }
@@ -69,15 +75,14 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 // Start feeds the store until ctx ends, and returns after all goroutines that it
 // started. It may be called once.
 func (w *Watcher) Start(ctx context.Context) error {
+	context.AfterFunc(ctx, func() { close(w.stopped) })
 	var group sync.WaitGroup
 	start := func(f *reflector) {
 		ctx, cancel := context.WithCancel(ctx)
-		f.cancel, f.onRestore = cancel, w.noteRestore
-		f.health.join(&w.sources)
+		f.cancel, f.health.onRestore, f.health.changes = cancel, w.noteRestore, &w.registry.changes
 		group.Go(func() {
-			defer f.health.leave()
 			defer cancel()
-			f.run(ctx, &w.sources)
+			f.run(ctx)
 		})
 	}
 	// Reflectors of kinds are started by the reflector of the definitions, which is
@@ -88,7 +93,6 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	start(w.definitions)
 	group.Go(func() { w.supervise(ctx) })
-	group.Go(func() { w.updateWaiting(ctx) })
 	group.Wait()
 	return nil
 }
@@ -156,10 +160,16 @@ func (w *Watcher) Problems() []Problem { return w.registry.allProblems() }
 // Health returns the state of the watch of each resource, sorted by source. Kinds of
 // Gateway API whose CustomResourceDefinition is not installed are not included.
 func (w *Watcher) Health() []SourceHealth {
+	out := w.health()
+	slices.SortFunc(out, func(a, b SourceHealth) int { return strings.Compare(a.Source, b.Source) })
+	return out
+}
+
+// health is Health in any order.
+func (w *Watcher) health() []SourceHealth {
 	out := append(w.registry.health(), w.definitions.health.get())
 	for _, f := range w.core {
 		out = append(out, f.health.get())
 	}
-	slices.SortFunc(out, func(a, b SourceHealth) int { return strings.Compare(a.Source, b.Source) })
 	return out
 }

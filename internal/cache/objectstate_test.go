@@ -60,7 +60,6 @@ func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := snapshot.New()
 			k := routeSink(s)
-			k.observer = observer{s, kind}
 			require.NoError(t, k.Add(object("a", "u1", "1")))
 			var got []snapshot.Observation
 			s.Watch(func(seen []snapshot.Observation) {
@@ -76,7 +75,6 @@ func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
 func TestClosedSinkObservesNothing(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.observer = observer{s, gatewayKind(gateway.KindHTTPRoute)}
 	s.Watch(func([]snapshot.Observation) { t.Error("seen after close") })
 	k.close()
 	require.NoError(t, k.Add(httpRoute("b")))

@@ -45,38 +45,7 @@ func conditions(obj any) []metav1.Condition {
 	}
 }
 
-// observer reports to a store what was read of a kind. The zero value does nothing.
-type observer struct {
-	store *snapshot.Store
-	kind  api.PolicyKind
-}
-
-// reached reports a resource version before the store receives the objects of that
-// version, and passed one without objects.
-func (obs observer) reached(version string) {
-	if obs.store != nil {
-		obs.store.Reached(version)
-	}
-}
-
-func (obs observer) passed(version string) {
-	if obs.store != nil {
-		obs.store.Passed(version)
-	}
-}
-
-func (obs observer) observed(all ...objectState) { obs.notify(all, false) }
-
-func (obs observer) deleted(o objectState) { obs.notify([]objectState{o}, true) }
-
-func (obs observer) notify(all []objectState, deleted bool) {
-	if obs.store == nil {
-		return
-	}
-	out := make([]snapshot.Observation, len(all))
-	for i, o := range all {
-		ref := api.Ref{Group: obs.kind.Group, Kind: obs.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
-		out[i] = snapshot.Observation{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
-	}
-	obs.store.Observe(out...)
+// refOf returns the reference to the object of a kind and a name.
+func refOf(kind api.PolicyKind, name cache.ObjectName) api.Ref {
+	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: name.Namespace, Name: name.Name}
 }
