@@ -78,7 +78,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
 	}
 	if reader.err == nil {
-		q.Engine, q.Object, q.Hides = s.opts.Guard.Engine, v.Get(ref), reader.hides
+		q.Engine, q.Objects, q.Hides = s.opts.Guard.Engine, []snapshot.Object{v.Get(ref)}, reader.hides
 		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
 		return s.answerQuestion(ctx, c, q, reader)
 	}
@@ -86,7 +86,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 }
 
 // answerQuestion returns the answer as a patch of the status.
-func (s *Server) answerQuestion(ctx context.Context, c *call, q *lookup.Question, reader *reviewReader) response {
+func (s *Server) answerQuestion(ctx context.Context, c *call, q lookup.Answerer, reader *reviewReader) response {
 	status, err := q.Answer(ctx)
 	switch {
 	case reader.err != nil:

@@ -24,15 +24,15 @@ func objectOf(o *api.ReviewObject, namespace string) api.Ref {
 	return api.Ref{Group: o.Group, Kind: o.Kind, Namespace: namespace, Name: o.Name}
 }
 
-// question returns the question of a review in a namespace, without its object. The API
+// question returns the query of a review in a namespace, without its object. The API
 // server validates the schema after mutating webhooks: nothing is valid yet.
-func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup.Question, fieldpath.ErrorList) {
+func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup.Query, fieldpath.ErrorList) {
 	at := fieldpath.NewPath("spec")
 	if errs := validateSizes(spec, at); len(errs) > 0 {
 		return nil, errs
 	}
 	errs := validateObject(v, namespace, &spec.Object, at.Child("object"))
-	q := &lookup.Question{View: v, Section: spec.Object.Section, Kinds: spec.PolicyKinds, Parts: spec.Parts}
+	q := &lookup.Query{View: v, Section: spec.Object.Section, Kinds: spec.PolicyKinds, Parts: spec.Parts, Limited: true}
 	for i, k := range spec.PolicyKinds {
 		if v.Kind(k) == nil {
 			errs = append(errs, fieldpath.NotSupported(at.Child("policyKinds").Index(i), k.String(), policyKindNames(v)))
@@ -59,8 +59,8 @@ func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup
 		}
 	}
 	if spec.Request != nil {
-		q.Request = requestOf(spec.Request, namespace)
-		if _, err := q.Request.Parse(); err != nil {
+		q.Asked = requestOf(spec.Request, namespace)
+		if _, err := q.Asked.Parse(); err != nil {
 			errs = append(errs, fieldpath.Invalid(at.Child("request"), spec.Request.URL, err.Error()))
 		}
 	}

@@ -6,35 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
-// Question is the question of an EffectivePolicyReview: about one object, by a reader who
-// may not be allowed to read all that the answer depends on.
-type Question struct {
-	View   *snapshot.View
-	Engine *effective.Engine
-	// Object is one that the reader is allowed to get.
-	Object  snapshot.Object
-	Section string
-	Kinds   []api.PolicyKind
-	// Rule limits explanations and reaches, nil for all rules.
-	Rule *merge.Name
-	// Request limits the answer to the paths along which a request goes, nil for none.
-	Request *Request
-	Parts   []api.ReviewPart
-	// Hides reports whether the reader is not allowed to get an object. It is required.
-	Hides effective.Hides
-	// Cost and PathCost limit the evaluation of conditions, as in Query.
-	Cost, PathCost uint64
-	// MaxPaths limits the items and the explanations, 0 for no limit.
-	MaxPaths int
+// Answerer answers the question that it was made with: a Query from a view, or a client
+// that asks Overrule on a cluster.
+type Answerer interface {
+	Answer(ctx context.Context) (*api.ReviewStatus, error)
 }
 
 // Sizes of the parts of an answer in bytes of JSON. With its metadata, its question and
@@ -47,37 +28,35 @@ const (
 	maxRequestBytes     = 64 << 10
 )
 
-// maxOutcomes is the number of policies whose outcome is computed.
+// maxOutcomes is the number of policies whose outcome is computed for a limited answer.
 const maxOutcomes = 100
 
-// answering is the state of answering a question.
+// answering is the state of answering a query.
 type answering struct {
-	*Question
-	query  *Query
+	Query
 	paths  *Paths
 	status api.ReviewStatus
 	left   api.ReviewTruncation
+	noRule bool // no path has the rule
 }
 
-// Answer answers the question. It returns an error that is ErrNotFound if a section, rule
+// Answer implements Answerer. It returns an error that is ErrNotFound if a section, rule
 // or Gateway of the question does not exist, and effective.ErrTooMuch if the answer takes
 // too long.
-func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
-	a := &answering{Question: q}
-	a.query = &Query{View: q.View, Engine: q.Engine, Objects: []snapshot.Object{q.Object}, Section: q.Section, Kinds: q.Kinds, Cost: q.Cost, PathCost: q.PathCost}
-	a.query.Hides = func(ref api.Ref) bool {
-		hidden := q.Hides(ref)
-		a.status.Redacted = a.status.Redacted || hidden
-		return hidden
-	}
-	if q.Section != "" && !hasSection(q.Object, q.Section) {
-		return nil, sectionNotFound(q.Object, q.Section)
+func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {
+	a := &answering{Query: *q}
+	if q.Hides != nil {
+		a.Hides = func(ref api.Ref) bool {
+			hidden := q.Hides(ref)
+			a.status.Redacted = a.status.Redacted || hidden
+			return hidden
+		}
 	}
 	if err := a.findRequest(); err != nil {
 		return nil, err
 	}
 	var err error
-	if a.paths, err = a.query.Paths(ctx); err != nil {
+	if a.paths, err = a.Paths(ctx); err != nil {
 		return nil, err
 	}
 	for _, part := range []func(context.Context) error{a.addPaths, a.addOutcomes, a.addReaches} {
@@ -88,21 +67,27 @@ func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 	return &a.status, a.setMessages(ctx)
 }
 
-// findRequest finds where the request of the question goes.
+// findRequest finds where the request of the question goes, and checks the section.
 func (a *answering) findRequest() error {
-	if a.Request == nil {
+	for _, o := range a.Objects {
+		if a.Section != "" && !hasSection(o, a.Section) {
+			return sectionNotFound(o, a.Section)
+		}
+	}
+	a.status.Request = a.Request.API()
+	if a.Asked == nil {
 		return nil
 	}
-	r := &reader{view: a.View, object: a.Object, hides: a.query.Hides}
-	if err := a.Request.checkPlace(r); err != nil {
+	r := &reader{view: a.View, object: a.Objects[0], hides: a.Hides}
+	if err := a.Asked.checkPlace(r); err != nil {
 		return err
 	}
-	served, err := a.Request.Find(a.View)
+	served, err := a.Asked.Find(a.View)
 	if err != nil {
 		return err
 	}
 	served.restrict(r)
-	a.query.Request, a.status.Request = served, served.API()
+	a.Request, a.status.Request = served, served.API()
 	a.limitRequest()
 	return nil
 }
@@ -130,20 +115,25 @@ func (a *answering) limitRequest() {
 
 func (a *answering) has(part api.ReviewPart) bool { return slices.Contains(a.Parts, part) }
 
+// limit returns the limit of a part whose size in bytes is limited for a cluster.
+func (a *answering) limit(items, bytes int) Limit {
+	if !a.Limited {
+		bytes = 0
+	}
+	return Limit{Items: items, Bytes: bytes}
+}
+
 // addPaths adds the items and the explanations.
 func (a *answering) addPaths(context.Context) error {
 	if a.has(api.ReviewItems) {
-		a.status.Items = a.paths.Effective(Limit{Items: a.MaxPaths, Bytes: maxItemBytes})
+		a.status.Items = a.paths.Effective(a.limit(a.MaxPaths, maxItemBytes))
 		a.left.Items = a.paths.Len() - len(a.status.Items)
 	}
-	if !a.has(api.ReviewExplanations) {
-		return nil
+	if a.has(api.ReviewExplanations) {
+		items, total := a.paths.Explanations(a.Rule, a.limit(a.MaxPaths, maxExplanationBytes))
+		a.noRule = total == 0 && a.Rule != nil
+		a.status.Explanations, a.left.Explanations = items, total-len(items)
 	}
-	items, total := a.paths.Explanations(a.Rule, Limit{Items: a.MaxPaths, Bytes: maxExplanationBytes})
-	if total == 0 && a.Rule != nil {
-		return fmt.Errorf("rule %s %w on the paths of %s", a.Rule, ErrNotFound, a.Object.Ref())
-	}
-	a.status.Explanations, a.left.Explanations = items, total-len(items)
 	return nil
 }
 
@@ -153,23 +143,23 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	if !a.has(api.ReviewOutcomes) {
 		return nil
 	}
-	policies := a.query.NamedPolicies()
+	policies := a.NamedPolicies()
 	if len(policies) == 0 {
 		policies = maps.Clone(a.paths.Policies)
-		a.query.AddTargeting(policies)
+		a.AddTargeting(policies)
 	}
 	var shown, hidden []*policykind.Policy
 	for i, p := range policies.Sorted() {
 		switch {
-		case i >= maxOutcomes:
+		case i >= maxOutcomes && (a.Limited || a.MaxPaths > 0):
 			a.left.Outcomes++
-		case !a.query.Hides(p.Ref()):
+		case a.Hides == nil || !a.Hides(p.Ref()):
 			shown = append(shown, p)
 		case a.paths.Policies[p] || a.Section == "": // else its paths are of other sections, and not known
 			hidden = append(hidden, p)
 		}
 	}
-	outcomes, err := a.query.Outcomes(ctx, shown)
+	outcomes, err := a.Outcomes(ctx, shown)
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
 		return err
 	}
@@ -178,7 +168,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	}
 	outcomes = append(outcomes, a.paths.outcomes(hidden)...)
 	slices.SortFunc(outcomes, func(x, y api.Outcome) int { return api.CompareRefs(x.Policy, y.Policy) })
-	limit := Limit{Bytes: maxOutcomeBytes}
+	limit := a.limit(0, maxOutcomeBytes)
 	for _, o := range outcomes {
 		if !limit.fits(0, o) {
 			a.left.Outcomes++
@@ -207,21 +197,16 @@ func (a *answering) addReaches(ctx context.Context) error {
 	if !a.has(api.ReviewReaches) {
 		return nil
 	}
-	var items []api.Reach
-	var messages []string
-	var err error
-	if _, ok := a.Object.(*policykind.Policy); ok {
-		items, messages, err = a.query.Reach(ctx, a.Rule)
-	} else {
-		var message string
-		items, message, err = a.query.Affecting(ctx, a.Section, a.Rule)
-		messages = append(messages, message)
+	find := a.affecting
+	if len(a.NamedPolicies()) > 0 {
+		find = a.reach
 	}
+	items, message, err := find(ctx)
 	if err != nil {
 		return err
 	}
-	a.status.Message = strings.Join(messages, "\n")
-	limit := Limit{Bytes: maxReachBytes}
+	a.status.Message = message
+	limit := a.limit(0, maxReachBytes)
 	for _, r := range items {
 		if !limit.fits(0, r) {
 			a.left.Reaches++
@@ -243,5 +228,12 @@ func (a *answering) setMessages(ctx context.Context) error {
 	}
 	var err error
 	a.status.Message, err = a.paths.Message(ctx)
-	return err
+	if err != nil || a.status.Message != "" || !a.noRule {
+		return err
+	}
+	hint := ""
+	if a.Hides == nil {
+		hint = RuleHint(a.Rule, a.paths.Policies)
+	}
+	return fmt.Errorf("rule %s %w on the paths of %s%s", a.Rule, ErrNotFound, a.Objects[0].Ref(), hint)
 }

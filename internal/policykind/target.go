@@ -93,7 +93,7 @@ func (r *reader) target(at *field.Path, value any) {
 	ref := targetReader{r, at, fields}
 	t := Target{
 		Ref:  api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
-		Port: ref.port(),
+		Port: ref.port(), Field: at.String(),
 	}
 	if kinds := r.kind.Targets.Kinds; t.Ref.Kind == "" && len(kinds) == 1 && kinds[0].Kind != "*" {
 		t.Ref.Kind = kinds[0].Kind // the schema has it as the default

@@ -146,7 +146,7 @@ func diagram(changes []*netChange) string {
 
 // graphPath returns the path for a picture, with what the change does to it.
 func (c *netChange) graphPath() graph.Path {
-	out := graphPath(c.Effective())
+	out := effectivePath(c.Effective())
 	for _, r := range c.Rules() {
 		change := graph.RuleChange{Rule: r.Rule, Removed: r.After == nil || c.After == nil}
 		if r.Before != nil {
@@ -201,7 +201,7 @@ func (c *netChange) policies(e *effective.Effective) map[api.Ref]bool {
 func (c *netChange) removedPolicies(now *graph.Path) []graph.Policy {
 	has := c.policies(c.After)
 	var out []graph.Policy
-	was := graphPath(c.Before)
+	was := effectivePath(c.Before)
 	for _, p := range was.Policies {
 		if has[p.Policy] || p.At < 0 {
 			continue

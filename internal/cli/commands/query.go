@@ -105,13 +105,13 @@ func (s *source) query(f queryFlags, args []string) (*query, error) {
 
 // queryRequest is query, and finds where the request of the flags goes, if there is one.
 func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
-	if r.given {
+	if r != nil && r.given {
 		if _, err := r.parse(); err != nil {
 			return nil, err // before the cluster is read
 		}
 	}
 	q, err := a.query(ctx, f, args)
-	if err == nil && r.given {
+	if err == nil && r != nil && r.given {
 		q.Request, err = q.findRequest(r, explain)
 	}
 	return q, err

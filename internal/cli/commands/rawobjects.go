@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -126,34 +125,25 @@ func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.P
 // listRawObjects lists the undecoded objects of a kind on the cluster; none if the
 // kind is not installed.
 func (a *app) listRawObjects(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
-	config, err := a.clusterConfig()
+	if a.listRaw != nil {
+		config, err := a.clusterConfig()
+		if err != nil {
+			return nil, err
+		}
+		return a.listRaw(ctx, config, ref)
+	}
+	c, err := a.newCluster(nil)
 	if err != nil {
 		return nil, err
 	}
-	if a.listRaw != nil {
-		return a.listRaw(ctx, config, ref)
-	}
-	return a.listFromCluster(ctx, config, ref)
-}
-
-// listFromCluster lists the objects of a kind on the cluster.
-func (a *app) listFromCluster(ctx context.Context, config *rest.Config, ref api.PolicyKind) ([]map[string]any, error) {
-	mapper, err := a.config.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
-	}
-	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+	resource, err := c.resource(schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, "")
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the resource of kind %s: %w", ref, err)
+		return nil, err
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	return listAll(ctx, client.Resource(mapping.Resource))
+	return listAll(ctx, resource)
 }
 
 func listAll(ctx context.Context, client dynamic.ResourceInterface) ([]map[string]any, error) {

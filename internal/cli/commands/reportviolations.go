@@ -139,17 +139,24 @@ func (l *violationLocator) policy(ref *api.Ref) *policykind.Policy {
 
 // fieldOf returns the field of a policy that a violation is about.
 func (l *violationLocator) fieldOf(p *policykind.Policy, v api.Violation) string {
-	o := l.manifests[p.Ref()]
 	switch {
-	case o == nil:
-		return ""
 	case v.Code == api.ReasonInvalid:
-		return invalidField(p.Invalid)
+		return p.InvalidField()
 	case v.Rule == "":
-		return targetField(o, p.Kind, "")
+		return p.TargetsField()
 	default:
-		return ruleField(o, p.Kind, v.Rule)
+		return p.RuleField(v.Rule)
 	}
+}
+
+// routeRuleField returns the field of a rule of a route on a path, "" for none.
+func routeRuleField(path []api.PathElement) string {
+	for _, e := range path {
+		if e.Index != nil && strings.HasSuffix(e.Kind, "Rule") {
+			return fmt.Sprintf("spec.rules[%d]", *e.Index)
+		}
+	}
+	return ""
 }
 
 // originOf returns the policy from which the value at an address in an effective spec

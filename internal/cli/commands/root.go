@@ -28,8 +28,7 @@ type app struct {
 	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
 	// listProfiles lists the profiles in effect on a cluster.
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
-	// listRaw lists the undecoded objects of a kind on a cluster; nil means
-	// listFromCluster.
+	// listRaw lists the undecoded objects of a kind on a cluster, if it is set.
 	listRaw func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
 	// getCRD reads a CustomResourceDefinition from a cluster by its name, nil if
 	// there is none or reading it is forbidden; nil means getCRDFromCluster.

@@ -130,7 +130,11 @@ func (c *changeEvaluator) storedObject(ctx context.Context, ref api.Ref) (*manif
 	if c.validator.app.listRaw != nil {
 		return c.raw.get(ctx, c.kinds, ref)
 	}
-	content, err := c.validator.app.getFromCluster(ctx, ref)
+	cluster, err := c.validator.app.newCluster(nil)
+	if err != nil {
+		return nil, err
+	}
+	content, err := cluster.get(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err) || errors.Is(err, errNotFound):
 		return nil, nil
