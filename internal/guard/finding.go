@@ -129,14 +129,7 @@ func compare(a, b Finding) int {
 }
 
 func comparePolicies(a, b *api.Ref) int {
-	var x, y api.Ref
-	if a != nil {
-		x = *a
-	}
-	if b != nil {
-		y = *b
-	}
-	return api.CompareRefs(x, y)
+	return api.CompareRefs(deref(a), deref(b))
 }
 
 func btoi(b bool) int {

@@ -76,11 +76,6 @@ func (q *Query) Walk(ctx context.Context, visit func(*effective.Effective)) erro
 	return q.walkView(ctx, q.View, false, visit)
 }
 
-// WalkAll is Walk, and also visits the paths without a policy.
-func (q *Query) WalkAll(ctx context.Context, visit func(*effective.Effective)) error {
-	return q.walkView(ctx, q.View, true, visit)
-}
-
 // walkView calls visit for the paths of the scope in a view; with empty also for
 // those without a policy.
 func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
