@@ -28,6 +28,10 @@ type Readers interface {
 	MayGet(ctx context.Context, user *authenticationv1.UserInfo, object api.Ref) (bool, error)
 }
 
+// maxReviewBytes limits a review: the API server validates its schema, with the limits of each
+// field, after it is answered, and answers and denials repeat parts of it.
+const maxReviewBytes = 64 << 10
+
 // notDryRunMessage is that of the ValidatingAdmissionPolicy in deploy/base/reviews.yaml.
 const notDryRunMessage = "an EffectivePolicyReview is answered and not stored; run: kubectl create --dry-run=server -o yaml -f FILE"
 
@@ -63,6 +67,9 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 	}
 	if s.opts.Readers == nil {
 		return deny(string(api.ReasonInvalid), "EffectivePolicyReviews are not supported")
+	}
+	if len(r.Object.Raw) > maxReviewBytes {
+		return deny(string(api.ReasonInvalid), fmt.Sprintf("an EffectivePolicyReview must not have more than %d bytes", maxReviewBytes))
 	}
 	review, err := decode.As[reviewDocument](r.Object.Raw)
 	if err != nil {
