@@ -34,10 +34,13 @@ const maxOutcomes = 100
 // answering is the state of answering a query.
 type answering struct {
 	Query
-	paths  *Paths
-	status api.ReviewStatus
-	left   api.ReviewTruncation
-	noRule bool // no path has the rule
+	paths    []onPath
+	policies PolicySet // on the paths
+	// controls are other paths whose kinds may control the same fields of a route.
+	controls []*effective.Effective
+	status   api.ReviewStatus
+	left     api.ReviewTruncation
+	noRule   bool // no path has the rule
 }
 
 // Answer implements Answerer. It returns an error that is ErrNotFound if a section, rule
@@ -52,23 +55,16 @@ func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 			return hidden
 		}
 	}
-	if err := a.findRequest(); err != nil {
-		return nil, err
-	}
-	var err error
-	if a.paths, err = a.Paths(ctx); err != nil {
-		return nil, err
-	}
-	for _, part := range []func(context.Context) error{a.addPaths, a.addOutcomes, a.addReaches} {
+	for _, part := range []func(context.Context) error{a.findRequest, a.findPaths, a.addPaths, a.addOutcomes, a.addReaches, a.setMessages} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return &a.status, a.setMessages(ctx)
+	return &a.status, nil
 }
 
 // findRequest finds where the request of the question goes, and checks the section.
-func (a *answering) findRequest() error {
+func (a *answering) findRequest(context.Context) error {
 	for _, o := range a.Objects {
 		if a.Section != "" && !hasSection(o, a.Section) {
 			return sectionNotFound(o, a.Section)
@@ -95,7 +91,7 @@ func (a *answering) findRequest() error {
 // limitRequest leaves out of the answer the last of the places of the request, and of the
 // rules that it meets at each. Paths are still those of all.
 func (a *answering) limitRequest() {
-	limit := Limit{Bytes: maxRequestBytes}
+	limit := limit{bytes: maxRequestBytes}
 	kept := []api.RequestAt{}
 	for _, at := range a.status.Request.At {
 		all := at.Candidates
@@ -116,21 +112,21 @@ func (a *answering) limitRequest() {
 func (a *answering) has(part api.ReviewPart) bool { return slices.Contains(a.Parts, part) }
 
 // limit returns the limit of a part whose size in bytes is limited for a cluster.
-func (a *answering) limit(items, bytes int) Limit {
+func (a *answering) limit(items, bytes int) limit {
 	if !a.Limited {
 		bytes = 0
 	}
-	return Limit{Items: items, Bytes: bytes}
+	return limit{items, bytes}
 }
 
 // addPaths adds the items and the explanations.
 func (a *answering) addPaths(context.Context) error {
 	if a.has(api.ReviewItems) {
-		a.status.Items = a.paths.Effective(a.limit(a.MaxPaths, maxItemBytes))
-		a.left.Items = a.paths.Len() - len(a.status.Items)
+		a.status.Items = a.items(a.limit(a.MaxPaths, maxItemBytes))
+		a.left.Items = len(a.paths) - len(a.status.Items)
 	}
 	if a.has(api.ReviewExplanations) {
-		items, total := a.paths.Explanations(a.Rule, a.limit(a.MaxPaths, maxExplanationBytes))
+		items, total := a.explanations(a.limit(a.MaxPaths, maxExplanationBytes))
 		a.noRule = total == 0 && a.Rule != nil
 		a.status.Explanations, a.left.Explanations = items, total-len(items)
 	}
@@ -145,7 +141,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	}
 	policies := a.NamedPolicies()
 	if len(policies) == 0 {
-		policies = maps.Clone(a.paths.Policies)
+		policies = maps.Clone(a.policies)
 		a.AddTargeting(policies)
 	}
 	var shown, hidden []*policykind.Policy
@@ -155,7 +151,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 			a.left.Outcomes++
 		case a.Hides == nil || !a.Hides(p.Ref()):
 			shown = append(shown, p)
-		case a.paths.Policies[p] || a.Section == "": // else its paths are of other sections, and not known
+		case a.policies[p] || a.Section == "": // else its paths are of other sections, and not known
 			hidden = append(hidden, p)
 		}
 	}
@@ -166,7 +162,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	if err != nil {
 		outcomes, a.left.Outcomes = nil, a.left.Outcomes+len(shown)
 	}
-	outcomes = append(outcomes, a.paths.outcomes(hidden)...)
+	outcomes = append(outcomes, a.outcomesHere(hidden)...)
 	slices.SortFunc(outcomes, func(x, y api.Outcome) int { return api.CompareRefs(x.Policy, y.Policy) })
 	limit := a.limit(0, maxOutcomeBytes)
 	for _, o := range outcomes {
@@ -179,16 +175,16 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	return nil
 }
 
-// outcomes returns the outcomes of policies on the paths.
-func (p *Paths) outcomes(policies []*policykind.Policy) []api.Outcome {
+// outcomesHere returns the outcomes of policies on the paths of the question alone.
+func (a *answering) outcomesHere(policies []*policykind.Policy) []api.Outcome {
 	if len(policies) == 0 {
 		return nil
 	}
 	var sum effective.Outcomes
-	for _, m := range p.matching {
+	for _, m := range a.paths {
 		sum.Add(m.Effective)
 	}
-	return p.query.outcomesOf(&sum, policies)
+	return a.outcomesOf(&sum, policies)
 }
 
 // addReaches adds where the named policy has an effect, or which policies affect the
@@ -227,13 +223,13 @@ func (a *answering) setMessages(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	a.status.Message, err = a.paths.Message(ctx)
+	a.status.Message, err = a.message(ctx)
 	if err != nil || a.status.Message != "" || !a.noRule {
 		return err
 	}
 	hint := ""
 	if a.Hides == nil {
-		hint = RuleHint(a.Rule, a.paths.Policies)
+		hint = ruleHint(a.Rule, a.policies)
 	}
 	return fmt.Errorf("rule %s %w on the paths of %s%s", a.Rule, ErrNotFound, a.Objects[0].Ref(), hint)
 }

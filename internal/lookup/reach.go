@@ -20,7 +20,7 @@ import (
 func (q *Query) reach(ctx context.Context) (items []api.Reach, message string, err error) {
 	policies, rule := q.NamedPolicies().Sorted(), q.Rule
 	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
-		return nil, "", fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), RuleHint(rule, q.NamedPolicies()))
+		return nil, "", fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), ruleHint(rule, q.NamedPolicies()))
 	}
 	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
@@ -51,9 +51,9 @@ func hasRule(p *policykind.Policy, rule merge.Name) bool {
 	})
 }
 
-// RuleHint ends an error about a rule that none of some policies has: with the key, the prefix
+// ruleHint ends an error about a rule that none of some policies has: with the key, the prefix
 // or the name that was probably meant; "" if none is close.
-func RuleHint(rule *merge.Name, policies PolicySet) string {
+func ruleHint(rule *merge.Name, policies PolicySet) string {
 	var names []string
 	for _, p := range policies.Sorted() {
 		for _, b := range p.Blocks {
