@@ -2,16 +2,38 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
+
+// storedObjects are the undecoded objects of a cluster.
+type storedObjects interface {
+	// get reads an object. The error of one that does not exist isAbsent.
+	get(ctx context.Context, ref api.Ref) (map[string]any, error)
+	// list lists the objects of a kind; none if it is not installed.
+	list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error)
+}
+
+func (a *app) storedObjects() (storedObjects, error) {
+	if a.stored != nil {
+		return a.stored, nil
+	}
+	return a.newCluster(nil)
+}
+
+// isAbsent reports whether an error says that an object or its kind does not exist.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || errors.Is(err, errNotFound) }
 
 // cluster is a cluster, with the rights of the user.
 type cluster struct {
@@ -56,7 +78,7 @@ func (c *cluster) resource(kind schema.GroupKind, namespace string, versions ...
 	return c.client.Resource(mapping.Resource), nil
 }
 
-// get reads an object.
+// get implements storedObjects.
 func (c *cluster) get(ctx context.Context, ref api.Ref) (map[string]any, error) {
 	resource, err := c.resource(schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, ref.Namespace)
 	if meta.IsNoMatchError(err) {
@@ -70,6 +92,27 @@ func (c *cluster) get(ctx context.Context, ref api.Ref) (map[string]any, error) 
 		return nil, fmt.Errorf("get %s: %w", ref, err)
 	}
 	return o.Object, nil
+}
+
+// list implements storedObjects.
+func (c *cluster) list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error) {
+	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, "")
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return resource.List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		out = append(out, content)
+		return err
+	})
+	return out, err
 }
 
 // names returns the objects of a kind in the namespace, none if the user is not allowed to

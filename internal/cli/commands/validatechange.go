@@ -121,34 +121,16 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 
 // storedObject returns the object that exists, nil if there is none.
 func (c *changeEvaluator) storedObject(ctx context.Context, ref api.Ref) (*manifest.Object, error) {
-	if _, known := c.raw.objects[ref]; known || !c.validator.onCluster || c.raw.listed[ref.PolicyKind()] {
-		return c.raw.get(ctx, c.kinds, ref)
-	}
-	if c.kinds.Reads(ref.PolicyKind()) && ref.PolicyKind() != policykind.KindProfile && c.view.Get(ref) == nil {
+	kind := ref.PolicyKind()
+	if _, known := c.raw.objects[ref]; !known && c.kinds.Reads(kind) && kind != policykind.KindProfile && c.view.Get(ref) == nil {
 		return nil, nil
 	}
-	if c.validator.app.listRaw != nil {
-		return c.raw.get(ctx, c.kinds, ref)
-	}
-	cluster, err := c.validator.app.newCluster(nil)
-	if err != nil {
-		return nil, err
-	}
-	content, err := cluster.get(ctx, ref)
-	switch {
-	case apierrors.IsNotFound(err) || errors.Is(err, errNotFound):
-		return nil, nil
-	case apierrors.IsForbidden(err):
+	o, err := c.raw.get(ctx, ref)
+	if apierrors.IsForbidden(err) {
 		c.validator.app.warnf("%v; it is validated as if it did not exist", err)
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	set, err := manifest.FromObjects("the cluster", []map[string]any{content})
-	if err != nil {
-		return nil, err
-	}
-	return set.Objects[0], nil
+	return o, err
 }
 
 // undecoded is an object that is not decoded.
