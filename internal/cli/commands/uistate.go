@@ -204,11 +204,13 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 	if err != nil {
 		return nil, err
 	}
-	flags := requestFlags{
-		request: r.Request, headers: r.Headers, gateway: r.Gateway, port: r.Port, sni: r.SNI,
-		clientNamespace: r.ClientNamespace, given: true, portGiven: r.Port != 0,
+	request := &lookup.Request{
+		Line: r.Request, Headers: r.Headers, Gateway: r.Gateway, ServerName: r.SNI, ClientNamespace: r.ClientNamespace, Name: requestFlagName,
 	}
-	found, err := s.findRequest(&flags, true)
+	if r.Port != 0 {
+		request.Port = &r.Port
+	}
+	found, err := s.findRequest(request, true)
 	if err != nil {
 		return nil, inputError{err}
 	}

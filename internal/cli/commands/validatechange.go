@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
@@ -42,16 +40,12 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 		return k, nil
 	}
 	k := kinds.CRD(ref)
-	content, err := v.app.crdContent(ctx, ref)
+	d, err := v.app.definition(ctx, ref)
 	if err != nil {
 		v.app.warnf("skipping the schema of %s on the cluster: %v", ref, err)
 	}
-	if content != nil {
-		var d apiextensionsv1.CustomResourceDefinition
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &d); err != nil {
-			return nil, fmt.Errorf("decode the CustomResourceDefinition of %s: %w", ref, err)
-		}
-		k = customresource.New(&d)
+	if d != nil {
+		k = customresource.New(d)
 	}
 	v.cluster[ref] = k
 	return k, nil

@@ -138,7 +138,11 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		return nil, err
 	}
 	g := &guard.Guard{Engine: q.Engine, ShowValues: true} // the user is allowed to read them
+	onPaths := make(map[api.Ref]bool)
 	found, err := g.ViolationsOn(ctx, q.view, q.Scope(), func(e *effective.Effective) bool {
+		for i := range e.Outcomes {
+			onPaths[e.Ref(e.Outcomes[i].Policy)] = true
+		}
 		return q.Matches(e) || ref != nil && q.IncludesKind(e.Kind.Ref())
 	})
 	if err != nil {
@@ -147,10 +151,9 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	if ref != nil {
 		return slices.DeleteFunc(found, func(v api.Violation) bool { return v.Policy == nil || !constraints[*v.Policy] }), nil
 	}
-	pathless, err := q.policiesWithoutPath(ctx)
-	if err != nil {
-		return nil, err
-	}
+	selected := q.NamedPolicies()
+	q.AddTargeting(selected)
+	pathless := slices.DeleteFunc(selected.Sorted(), func(p *policykind.Policy) bool { return onPaths[p.Ref()] })
 	more, err := g.ViolationsWithoutPath(ctx, q.view, pathless)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
@@ -159,22 +162,6 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	found = append(found, q.schemaViolations(found)...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
-}
-
-// policiesWithoutPath returns the policies of the query that are not on any path.
-func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
-	selected := q.NamedPolicies()
-	q.AddTargeting(selected)
-	policies := selected.Sorted()
-	outcomes, err := q.Outcomes(ctx, policies)
-	if err != nil {
-		return nil, fmt.Errorf("find the policies that are not on any path: %w", err)
-	}
-	onPath := make(map[api.Ref]bool)
-	for _, o := range outcomes {
-		onPath[o.Policy] = o.Paths.Total > 0
-	}
-	return slices.DeleteFunc(policies, func(p *policykind.Policy) bool { return onPath[p.Ref()] }), nil
 }
 
 // warnUnchecked removes the findings about objects that could not be checked,
