@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 
 	served, err := state.Request(t.Context(), ui.RequestQuery{Request: "GET http://toystore.example.com/admin", Limit: 10})
 	require.NoError(t, err)
-	assert.True(t, served.ExplanationList.Request.Served)
+	assert.True(t, served.Request.Served)
 	assert.NotEmpty(t, served.Items)
 
 	found, err := state.Violations(t.Context(), 10)

@@ -32,12 +32,12 @@ func (a *app) newChangeValidator(s *source) *changeValidator {
 
 // definition returns what validates the objects of a kind: its definition in the
 // manifests, on the cluster, or a built-in one; nil if there is none.
-func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) (*customresource.Kind, error) {
+func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) *customresource.Kind {
 	if !v.onCluster || kinds.Defined(ref) || !strings.Contains(ref.Group, ".") || ref == manifest.KindCRD {
-		return kinds.CRD(ref), nil
+		return kinds.CRD(ref)
 	}
 	if k, ok := v.cluster[ref]; ok {
-		return k, nil
+		return k
 	}
 	k := kinds.CRD(ref)
 	d, err := v.app.definition(ctx, ref)
@@ -48,7 +48,7 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 		k = customresource.New(d)
 	}
 	v.cluster[ref] = k
-	return k, nil
+	return k
 }
 
 // warnUnvalidated is that of app for the objects of a change.
@@ -59,11 +59,7 @@ func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *mani
 	}
 	var unvalidated []api.PolicyKind
 	for _, k := range unvalidatedKinds(set, kinds) {
-		definition, err := c.validator.definition(ctx, kinds, k)
-		if err != nil {
-			return err
-		}
-		if definition == nil {
+		if c.validator.definition(ctx, kinds, k) == nil {
 			unvalidated = append(unvalidated, k)
 		}
 	}
@@ -73,11 +69,7 @@ func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *mani
 // store returns an object of a change as the API server would store it. old is the
 // object that it updates, nil if it is created.
 func (v *changeValidator) store(ctx context.Context, kinds *manifest.Kinds, o, old *manifest.Object, namespace string) (manifest.Stored, error) {
-	definition, err := v.definition(ctx, kinds, o.Kind)
-	if err != nil {
-		return manifest.Stored{Object: o}, err
-	}
-	out, err := o.Store(ctx, definition, old, namespace)
+	out, err := o.Store(ctx, v.definition(ctx, kinds, o.Kind), old, namespace)
 	if errors.Is(err, customresource.ErrDefinition) {
 		if text := fmt.Sprintf("%v; its objects are not validated", err); !v.warned[text] {
 			v.warned[text] = true
@@ -96,12 +88,9 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 		return manifest.Stored{Object: o}, nil, nil
 	}
 	ref := o.Ref(c.kinds, c.namespace)
-	definition, err := c.validator.definition(ctx, c.kinds, o.Kind)
-	if err != nil {
-		return manifest.Stored{Object: o}, nil, err
-	}
 	var old *manifest.Object
-	if definition != nil {
+	if c.validator.definition(ctx, c.kinds, o.Kind) != nil {
+		var err error
 		if old, err = c.storedObject(ctx, ref); err != nil {
 			return manifest.Stored{Object: o}, nil, err
 		}
@@ -196,11 +185,7 @@ func (c *changeEvaluator) unevaluated(ref api.Ref, stored manifest.Stored) *guar
 // accepted returns an object of the change as the API server would store it if it created
 // it; nil if it would reject it, which is found when the object is evaluated.
 func (v *changeValidator) accepted(ctx context.Context, kinds *manifest.Kinds, o *manifest.Object, namespace string) *manifest.Object {
-	definition, err := v.definition(ctx, kinds, o.Kind)
-	if err != nil {
-		return o
-	}
-	stored, err := o.Store(ctx, definition, nil, namespace)
+	stored, err := o.Store(ctx, v.definition(ctx, kinds, o.Kind), nil, namespace)
 	if err == nil && stored.Rejected() {
 		return nil
 	}
