@@ -26,7 +26,7 @@ func policyField(f *Finding, p *policykind.Policy) string {
 		return p.InvalidField()
 	case api.ReasonTargetNotFound, api.ReasonConflicted, api.ReasonNoPath, api.ReasonUnreached:
 		if len(p.Targets) == 1 {
-			return p.Targets[0].Field
+			return p.TargetField(p.Targets[0].Ref, p.Targets[0].Section, p.Targets[0].Port)
 		}
 		return p.TargetsField()
 	case api.ReasonUnsetOverride:
@@ -39,10 +39,5 @@ func policyField(f *Finding, p *policykind.Policy) string {
 
 // targetField returns the field of a target of the policy that is written.
 func (ev *evaluation) targetField(t api.Target) string {
-	for _, own := range ev.after.Targets(ev.policy) {
-		if own.Ref == t.Target && own.Section == t.Section && own.Port == t.Port {
-			return own.Field
-		}
-	}
-	return ""
+	return ev.policy.TargetField(t.Target, t.Section, t.Port)
 }

@@ -88,7 +88,7 @@ func (ev *evaluation) reportDisplaced() {
 				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
 				ref := rival.Ref()
 				ev.report(api.ReasonConflicted, api.Warn, Finding{
-					Policy: &ref, Field: t.Field,
+					Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port),
 					What: fmt.Sprintf("%s would no longer apply to %s: this policy is older and takes precedence", ref, t),
 				})
 			}

@@ -8,13 +8,15 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
 // fields are the paths of the fields of a policy in its object.
 type fields struct {
-	blocks []string // of Blocks, "" for one whose rules have other paths
-	unset  []string // of the entries of Unset
+	targets []string // of Targets, "" for an implicit one
+	blocks  []string // of Blocks, "" for one whose rules have other paths
+	unset   []string // of the entries of Unset
 }
 
 // RuleField returns the field of a rule, such as spec.overrides.rules.a: in the block that
@@ -54,13 +56,26 @@ func (p *Policy) UnsetField(rule string) string {
 	return p.fields.unset[i]
 }
 
+// TargetField returns the field that names or selects a target, such as
+// spec.targetRefs[0]; "" if none does.
+func (p *Policy) TargetField(object api.Ref, section string, port int32) string {
+	i := slices.IndexFunc(p.Targets, func(t Target) bool {
+		of := t.Ref == object || t.Selector != nil && t.Ref.PolicyKind() == object.PolicyKind()
+		return of && t.Section == section && t.Port == port
+	})
+	if i < 0 {
+		return ""
+	}
+	return p.fields.targets[i]
+}
+
 // TargetsField returns the first field with targets, such as spec.targetRefs; "" if the
 // policy names none.
 func (p *Policy) TargetsField() string {
 	if len(p.Targets) == 0 {
 		return ""
 	}
-	at, _, _ := strings.Cut(p.Targets[0].Field, "[")
+	at, _, _ := strings.Cut(p.fields.targets[0], "[")
 	return at
 }
 

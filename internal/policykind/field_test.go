@@ -36,6 +36,6 @@ overrides: {limits: {o: {rates: [{limit: 1, window: 1s}]}, "x.y": {rates: [{limi
 
 	several := spec(t, compiled(t, nil), "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: a}, {group: gateway.networking.k8s.io, kind: Gateway, name: b}]")
 	assert.Equal(t, "spec.targetRefs", several.TargetsField())
-	assert.Equal(t, "spec.targetRefs[1]", several.Targets[1].Field)
+	assert.Equal(t, "spec.targetRefs[1]", several.TargetField(several.Targets[1].Ref, "", 0))
 	assert.Equal(t, "spec.targetRef", builtin(t, "AuthPolicy").Read(map[string]any{"spec": map[string]any{"targetRef": true}}, 0).InvalidField())
 }

@@ -51,7 +51,7 @@ func (p *Policy) Pack() *Policy {
 	out.Targets = make([]Target, len(p.Targets))
 	for i, t := range p.Targets {
 		t.Ref.Group, t.Ref.Kind = unique.Make(t.Ref.Group).Value(), unique.Make(t.Ref.Kind).Value()
-		t.Ref.Namespace, t.Field = unique.Make(t.Ref.Namespace).Value(), unique.Make(t.Field).Value()
+		t.Ref.Namespace = unique.Make(t.Ref.Namespace).Value()
 		out.Targets[i] = t
 	}
 	out.Namespace = unique.Make(p.Namespace).Value()

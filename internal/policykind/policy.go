@@ -138,9 +138,6 @@ type Target struct {
 	// Rule is the position of the rule with the filter that is an ExtensionRef, and Place
 	// that of the reference among those of the rule.
 	Rule, Place int
-	// Field is the path of the reference in the policy, such as spec.targetRefs[0]; empty if
-	// the policy does not name the target.
-	Field string
 }
 
 // The references that attach a policy (Target.AttachedBy), besides annotations.
@@ -176,12 +173,12 @@ func (s *Selector) String() string {
 	return text
 }
 
-// Same reports whether two targets are equal, wherever they are in their policies.
+// Same reports whether two targets are equal.
 func (t Target) Same(o Target) bool {
 	if (t.Selector == nil) != (o.Selector == nil) || t.Selector != nil && t.Selector.String() != o.Selector.String() {
 		return false
 	}
-	t.Selector, o.Selector, t.Field, o.Field = nil, nil, "", ""
+	t.Selector, o.Selector = nil, nil
 	return t == o
 }
 

@@ -59,7 +59,7 @@ func TestReadTargets(t *testing.T) {
 	t.Run("a policy without a namespace may target a GatewayClass", func(t *testing.T) {
 		p := compiled(t, nil).Read(object(t, "metadata: {name: p}\nspec: {targetRef: {"+group+"kind: GatewayClass, name: istio}}"), created)
 		require.NoError(t, p.Invalid)
-		assert.Equal(t, []policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Field: "spec.targetRef"}}, p.Targets)
+		assert.Equal(t, []policykind.Target{{Ref: ref("GatewayClass", "", "istio")}}, p.Targets)
 	})
 }
 
