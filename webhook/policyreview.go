@@ -28,6 +28,10 @@ type Readers interface {
 	MayGet(ctx context.Context, user *authenticationv1.UserInfo, object api.Ref) (bool, error)
 }
 
+// maxReviewBytes limits a review: the API server validates its schema, with the limits of each
+// field, after it is answered, and answers and denials repeat parts of it.
+const maxReviewBytes = 64 << 10
+
 // notDryRunMessage is that of the ValidatingAdmissionPolicy in deploy/base/reviews.yaml.
 const notDryRunMessage = "an EffectivePolicyReview is answered and not stored; run: kubectl create --dry-run=server -o yaml -f FILE"
 
@@ -64,6 +68,9 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 	if s.opts.Readers == nil {
 		return deny(string(api.ReasonInvalid), "EffectivePolicyReviews are not supported")
 	}
+	if len(r.Object.Raw) > maxReviewBytes {
+		return deny(string(api.ReasonInvalid), fmt.Sprintf("an EffectivePolicyReview must not have more than %d bytes", maxReviewBytes))
+	}
 	review, err := decode.As[reviewDocument](r.Object.Raw)
 	if err != nil {
 		return deny(string(api.ReasonInvalid), printable(fmt.Sprintf("invalid EffectivePolicyReview: %v", err)))
@@ -78,7 +85,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
 	}
 	if reader.err == nil {
-		q.Engine, q.Object, q.Hides = s.opts.Guard.Engine, v.Get(ref), reader.hides
+		q.Engine, q.Objects, q.Hides = s.opts.Guard.Engine, []snapshot.Object{v.Get(ref)}, reader.hides
 		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
 		return s.answerQuestion(ctx, c, q, reader)
 	}
@@ -86,7 +93,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 }
 
 // answerQuestion returns the answer as a patch of the status.
-func (s *Server) answerQuestion(ctx context.Context, c *call, q *lookup.Question, reader *reviewReader) response {
+func (s *Server) answerQuestion(ctx context.Context, c *call, q lookup.Answerer, reader *reviewReader) response {
 	status, err := q.Answer(ctx)
 	switch {
 	case reader.err != nil:

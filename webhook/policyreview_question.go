@@ -24,18 +24,16 @@ func objectOf(o *api.ReviewObject, namespace string) api.Ref {
 	return api.Ref{Group: o.Group, Kind: o.Kind, Namespace: namespace, Name: o.Name}
 }
 
-// question returns the question of a review in a namespace, without its object. The API
+// question returns the query of a review in a namespace, without its object. The API
 // server validates the schema after mutating webhooks: nothing is valid yet.
-func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup.Question, fieldpath.ErrorList) {
+func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup.Query, fieldpath.ErrorList) {
 	at := fieldpath.NewPath("spec")
-	if errs := validateSizes(spec, at); len(errs) > 0 {
-		return nil, errs
-	}
 	errs := validateObject(v, namespace, &spec.Object, at.Child("object"))
-	q := &lookup.Question{View: v, Section: spec.Object.Section, Kinds: spec.PolicyKinds, Parts: spec.Parts}
+	q := &lookup.Query{View: v, Section: spec.Object.Section, Kinds: spec.PolicyKinds, Parts: spec.Parts, Limited: true}
 	for i, k := range spec.PolicyKinds {
 		if v.Kind(k) == nil {
 			errs = append(errs, fieldpath.NotSupported(at.Child("policyKinds").Index(i), k.String(), policyKindNames(v)))
+			break // the message names all kinds
 		}
 	}
 	if spec.Rule != "" {
@@ -48,6 +46,7 @@ func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup
 	for i, part := range spec.Parts {
 		if !slices.Contains(allParts, part) {
 			errs = append(errs, fieldpath.NotSupported(at.Child("parts").Index(i), part, allParts))
+			break
 		}
 	}
 	if len(q.Parts) == 0 {
@@ -59,73 +58,12 @@ func question(v *snapshot.View, namespace string, spec *api.ReviewSpec) (*lookup
 		}
 	}
 	if spec.Request != nil {
-		q.Request = requestOf(spec.Request, namespace)
-		if _, err := q.Request.Parse(); err != nil {
+		q.Asked = requestOf(spec.Request, namespace)
+		if _, err := q.Asked.Parse(); err != nil {
 			errs = append(errs, fieldpath.Invalid(at.Child("request"), spec.Request.URL, err.Error()))
 		}
 	}
 	return q, errs
-}
-
-// Limits of a question, as in its schema. The headers have one for all of them, since
-// answers repeat them.
-const (
-	maxPolicyKinds = 32
-	maxParts       = 4
-	maxHeaders     = 64
-	maxHeaderBytes = 16 << 10
-	maxKindName    = 63
-	maxName        = 253
-	maxRule        = 1024
-	maxMethod      = 64
-	maxURL         = 8192
-	maxGateway     = 512
-)
-
-// validateSizes holds a question to its limits before anything else is read of it: other
-// errors name what is supported, once for each item, and quote values.
-func validateSizes(spec *api.ReviewSpec, at *fieldpath.Path) fieldpath.ErrorList {
-	var errs fieldpath.ErrorList
-	length := func(at *fieldpath.Path, value string, limit int) {
-		if len(value) > limit {
-			errs = append(errs, fieldpath.TooLong(at, "", limit))
-		}
-	}
-	count := func(at *fieldpath.Path, n, limit int) bool {
-		if n > limit {
-			errs = append(errs, fieldpath.TooMany(at, n, limit))
-		}
-		return n <= limit
-	}
-	o, object := &spec.Object, at.Child("object")
-	length(object.Child("group"), o.Group, maxName)
-	length(object.Child("kind"), o.Kind, maxKindName)
-	length(object.Child("namespace"), o.Namespace, maxKindName)
-	length(object.Child("name"), o.Name, maxName)
-	length(object.Child("section"), o.Section, maxName)
-	length(at.Child("rule"), spec.Rule, maxRule)
-	if kinds := at.Child("policyKinds"); count(kinds, len(spec.PolicyKinds), maxPolicyKinds) {
-		for i, k := range spec.PolicyKinds {
-			length(kinds.Index(i), k.Group, maxName)
-			length(kinds.Index(i), k.Kind, maxKindName)
-		}
-	}
-	if parts := at.Child("parts"); count(parts, len(spec.Parts), maxParts) {
-		for i, part := range spec.Parts {
-			length(parts.Index(i), string(part), maxKindName)
-		}
-	}
-	if r, request := spec.Request, at.Child("request"); r != nil {
-		length(request.Child("method"), r.Method, maxMethod)
-		length(request.Child("url"), r.URL, maxURL)
-		length(request.Child("gateway"), r.Gateway, maxGateway)
-		length(request.Child("serverName"), r.ServerName, maxName)
-		length(request.Child("clientNamespace"), r.ClientNamespace, maxKindName)
-		if count(request.Child("headers"), len(r.Headers), maxHeaders) {
-			length(request.Child("headers"), strings.Join(r.Headers, ""), maxHeaderBytes)
-		}
-	}
-	return errs
 }
 
 var allParts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations, api.ReviewReaches}

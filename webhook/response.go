@@ -44,6 +44,7 @@ func deny(reason, message string) response {
 		AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden,
 			Reason: metav1.StatusReasonForbidden, Message: message,
+			Details: api.DenialDetails(api.Reason{Code: api.ReasonCode(reason), Message: message}),
 		}},
 	}
 }
@@ -78,7 +79,7 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 	resp := allow()
 	var wouldDeny []guard.Finding
 	if d.Denied() {
-		resp = deny(string(d.Denials[0].Code), denialMessage(d.Denials)).applyEnforcement(e, reasonCodes(d.Denials))
+		resp = denyFindings(d.Denials).applyEnforcement(e, reasonCodes(d.Denials))
 		if !e.Denies() {
 			wouldDeny = d.Denials
 		}
@@ -90,6 +91,19 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 	if len(d.Audits) > 0 {
 		resp.setAuditAnnotation(auditAnnotationAudit, denialMessage(d.Audits))
 	}
+	return resp
+}
+
+// denyFindings returns a denial with the findings in its message and in its details.
+func denyFindings(findings []guard.Finding) response {
+	resp := deny(string(findings[0].Code), denialMessage(findings))
+	var reasons []api.Reason
+	for _, f := range guard.OmitRepeated(findings) {
+		reason := f.Reason()
+		reason.Message = printable(reason.Message)
+		reasons = append(reasons, reason)
+	}
+	resp.Result.Details = api.DenialDetails(reasons...)
 	return resp
 }
 

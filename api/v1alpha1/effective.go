@@ -311,8 +311,10 @@ type Contribution struct {
 
 // ExplainedPart is one block of a policy on a path.
 type ExplainedPart struct {
-	Block    string   `json:"block"`
-	Strategy string   `json:"strategy"`
+	Block    string `json:"block"`
+	Strategy string `json:"strategy"`
+	// As lists the blocks that the bare rules acted as, if these are others.
+	As       []string `json:"as,omitempty"`
 	When     string   `json:"when,omitempty"`
 	TookPart bool     `json:"tookPart"`
 	Rules    []string `json:"rules"`

@@ -24,7 +24,7 @@ type Verdict struct {
 	// Gained are the rules of policies that a route gets which is created.
 	Gained []GainedRules `json:"gained,omitempty"`
 	// DryRun is true if the API server evaluated the change in a dry run: Changes are not
-	// counted, and Reasons and Warnings have nothing but their message and perhaps a code.
+	// counted, Reasons have no rule and no policy, and Warnings their message alone.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
@@ -35,6 +35,9 @@ type Reason struct {
 	// Policy is the other policy: the one that overrides, has the same target, or
 	// loses its effect.
 	Policy *Ref `json:"policy,omitempty"`
+	// Field is the field of the written object that it is about, such as
+	// spec.targetRefs[0]. It is absent if it is about none alone.
+	Field string `json:"field,omitempty"`
 	// Whole is set if one policy replaces another as a whole. There is then a finding
 	// for each rule, and one without a Rule for all of them.
 	Whole bool `json:"whole,omitempty"`
@@ -45,7 +48,7 @@ type Reason struct {
 	Message string `json:"message"`
 }
 
-// CodeWarning is the code of a warning of the API server that has no other.
+// CodeWarning is the code of a warning of the API server.
 const CodeWarning ReasonCode = "Warning"
 
 // Changes is the number of effective policies that a change affects.

@@ -26,6 +26,10 @@ type Violation struct {
 	// Policy is the violated constraint, the policy whose override is weakened or whose
 	// limit is not bound, a policy with a rule that does not match the schema, or the
 	// policy that cannot be read.
-	Policy  *Ref   `json:"policy,omitempty"`
+	Policy *Ref `json:"policy,omitempty"`
+	// Object is the one to change, and Field the field of it, if one is known: the policy
+	// that the violation names, or whose rule is in effect, else the end of the path.
+	Object  Ref    `json:"object"`
+	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 }

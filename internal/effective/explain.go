@@ -64,7 +64,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) 
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
-		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.BlockApplied(b.Block)}
+		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
 		if b.When != nil {
 			part.When = b.When.String()
 			if part.Redacted = h.hides(c.Policy); part.Redacted {
@@ -94,6 +94,20 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) 
 		return filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
 	})
 	return c
+}
+
+// bareAs returns what the bare rules of a policy acted as, nil if they did as themselves.
+func bareAs(o *merge.Outcome, b merge.Block) []string {
+	if b != merge.Bare || !o.AppliedAs(b, merge.Defaults) && !o.AppliedAs(b, merge.Overrides) {
+		return nil
+	}
+	var out []string
+	for _, as := range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
+		if o.AppliedAs(b, as) {
+			out = append(out, as.String())
+		}
+	}
+	return out
 }
 
 func isLost(o *merge.Outcome, k merge.Key) bool {

@@ -93,27 +93,27 @@ func secret(shown func(int, bool) string) func(int, bool) string {
 
 // questions returns the questions about an object, without the object: about each part
 // alone and about all, of which each may say something that another one says, too.
-func questions(t *testing.T) []lookup.Question {
+func questions(t *testing.T) []lookup.Query {
 	t.Helper()
 	all := []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations, api.ReviewReaches}
 	rule, err := merge.ParseName("a")
 	require.NoError(t, err)
 	name := func(lookup.Field) string { return "field" }
-	out := []lookup.Question{
+	out := []lookup.Query{
 		{Parts: all},
 		{Parts: all, Rule: &rule},
-		{Parts: all, Request: &lookup.Request{Line: "GET http://x.example/1", Name: name, Explain: true}},
+		{Parts: all, Asked: &lookup.Request{Line: "GET http://x.example/1", Name: name, Explain: true}},
 	}
 	for _, part := range all {
-		out = append(out, lookup.Question{Parts: []api.ReviewPart{part}}, lookup.Question{Parts: []api.ReviewPart{part}, Rule: &rule})
+		out = append(out, lookup.Query{Parts: []api.ReviewPart{part}}, lookup.Query{Parts: []api.ReviewPart{part}, Rule: &rule})
 	}
 	return out
 }
 
 // answerOf returns the answer to a developer as JSON, or the error.
-func answerOf(t *testing.T, v *snapshot.View, ref api.Ref, q lookup.Question) (string, *api.ReviewStatus) {
+func answerOf(t *testing.T, v *snapshot.View, ref api.Ref, q lookup.Query) (string, *api.ReviewStatus) {
 	t.Helper()
-	q.View, q.Engine, q.Object, q.Hides = v, effective.NewEngine(), v.Get(ref), hiddenFrom
+	q.View, q.Engine, q.Objects, q.Hides, q.Limited = v, effective.NewEngine(), []snapshot.Object{v.Get(ref)}, hiddenFrom, true
 	status, err := q.Answer(t.Context())
 	if err != nil {
 		require.ErrorIs(t, err, lookup.ErrNotFound)

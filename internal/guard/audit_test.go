@@ -25,7 +25,8 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	violation := func(path []api.PathElement, rule, message string) api.Violation {
-		return api.Violation{Code: api.ReasonOverrideWeakened, Action: api.Deny, PolicyKind: kind, Path: path, Rule: rule, Policy: &top, Message: message}
+		own := api.Ref{Group: "example.com", Kind: "Lock", Namespace: "app", Name: "own"}
+		return api.Violation{Code: api.ReasonOverrideWeakened, Action: api.Deny, PolicyKind: kind, Path: path, Rule: rule, Policy: &top, Object: own, Field: "spec." + rule, Message: message}
 	}
 	const (
 		gates  = "Lock app/own, ways.key, Lock infra/top"
@@ -74,7 +75,7 @@ func TestAuditReportsUnboundLimits(t *testing.T) {
 			{Kind: "Listener", Namespace: "infra", Name: "g", Section: "http"}, {Kind: "HTTPRoute", Namespace: "app", Name: "r"},
 			{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-1", Index: &first},
 		},
-		Rule: "limits.a", Policy: &own, Message: "limits.a, Rate app/own, HTTPRoute app/r",
+		Rule: "limits.a", Policy: &own, Object: own, Field: "spec.limits.a", Message: "limits.a, Rate app/own, HTTPRoute app/r",
 	}
 	for name, c := range map[string]struct {
 		policy string

@@ -185,7 +185,7 @@ func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Con
 	}
 	f := Finding{
 		What:   fmt.Sprintf("the constraint has no effect on targets that do not exist: %s", strings.Join(names, ", ")),
-		Advice: "check the target's kind, name and section, or create it",
+		Advice: "check the target's kind, name and section, or create it", Field: "spec.targets",
 	}
 	if whole {
 		f.What = fmt.Sprintf("the constraint has no effect: none of its targets exists: %s", strings.Join(names, ", "))

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -200,11 +201,20 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	return nil
 }
 
+// found returns the findings of an action with their fields, sorted.
+func (ev *evaluation) found(a api.Action) []Finding {
+	out := ev.findings.withAction(a)
+	for i := range out {
+		out[i].Field = cmp.Or(out[i].Field, ev.fieldOf(&out[i]))
+	}
+	return out
+}
+
 // decision returns the findings by action, and the counts.
 func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,
-		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
+		Denials: ev.found(api.Deny), Warnings: ev.found(api.Warn), Audits: ev.found(api.Audit),
 		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
 		Lost:    ev.blast.lost(),
 		Gained:  ev.gained.list(),

@@ -19,8 +19,8 @@ type Finding struct {
 	// Policy is the other policy: the one that overrides, holds the target or
 	// loses its effect.
 	Policy *api.Ref
-	// Field is the path of the field of the written object that it is about, "" if it is
-	// not known. The JSON contract does not have it.
+	// Field is the path of the field of the written object that it is about, such as
+	// spec.targetRefs[0], "" if it is about none alone.
 	Field string
 	// What happened, and what to do about it.
 	What, Advice string
@@ -61,7 +61,7 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message()}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message()}
 }
 
 // findings collects findings, each once, by all that they say: a write can
@@ -129,14 +129,7 @@ func compare(a, b Finding) int {
 }
 
 func comparePolicies(a, b *api.Ref) int {
-	var x, y api.Ref
-	if a != nil {
-		x = *a
-	}
-	if b != nil {
-		y = *b
-	}
-	return api.CompareRefs(x, y)
+	return api.CompareRefs(deref(a), deref(b))
 }
 
 func btoi(b bool) int {

@@ -186,8 +186,8 @@ func TestVerdict(t *testing.T) {
 	top, hard := paintRef("infra", "top"), paintRef("infra", "hard")
 	want := api.Verdict{
 		Object: paintRef("app", "own"), Operation: "CREATE",
-		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: ev.Denials[0].Message()}},
-		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: ev.Warnings[0].Message()}},
+		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Field: "spec.a", Message: ev.Denials[0].Message()}},
+		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Field: "spec.c", Message: ev.Warnings[0].Message()}},
 		Changes:  api.Changes{Paths: 2, Namespaces: 1},
 	}
 	want.Changes = ev.Changes

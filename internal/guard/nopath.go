@@ -34,7 +34,7 @@ func (ev *evaluation) reportNoPath() {
 			advice = hint
 		}
 		ev.report(api.ReasonNoPath, api.Warn, Finding{
-			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why,
+			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why, Field: ev.targetField(t),
 		})
 	}
 	if more := len(targets) - maxPathless; more > 0 {

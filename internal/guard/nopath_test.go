@@ -106,7 +106,7 @@ func TestAuditPathless(t *testing.T) {
 		policyDoc("Paint", "app", "aimless", "targetRefs: 1\na: 1")))
 	g := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
 	all := slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
-	found, err := g.ViolationsWithoutPath(t.Context(), all)
+	found, err := g.ViolationsWithoutPath(t.Context(), v, all)
 	require.NoError(t, err)
 	var got []string
 	for _, f := range violations(t, found) {
@@ -123,7 +123,7 @@ func TestAuditPathless(t *testing.T) {
 		cancel()
 		// another world: what was checked once is remembered
 		v := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}}"), policyDoc("Paint", "app", "text", "targetRefs: [{kind: HTTPRoute, name: r}]\na: x")))
-		_, err := g.ViolationsWithoutPath(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
+		_, err := g.ViolationsWithoutPath(ctx, v, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
 		assert.ErrorIs(t, err, effective.ErrTooMuch)
 	})
 }

@@ -165,7 +165,10 @@ func newParents(c Change) iter.Seq[gateway.Parent] {
 // listener. What the parentRef probably means is shown to readers of all objects, and of parents
 // in the namespace of the object that is written.
 func (ev *evaluation) reportMissingParents() {
-	object := ev.change.After.Ref()
+	object, field := ev.change.After.Ref(), "spec.parentRefs"
+	if _, ok := ev.change.After.(*gateway.ListenerSet); ok {
+		field = "spec.parentRef"
+	}
 	for p := range newParents(ev.change) {
 		why := effective.MissingParent(ev.after, p)
 		if why == "" {
@@ -176,7 +179,7 @@ func (ev *evaluation) reportMissingParents() {
 			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
 		}
 		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"),
+			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field,
 		})
 	}
 }

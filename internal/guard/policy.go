@@ -39,7 +39,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 	case api.TargetNotFound:
 		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
 			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
-			Advice: ev.targetAdvice(t),
+			Advice: ev.targetAdvice(t), Field: ev.targetField(t),
 		})
 	case api.Conflicted:
 		action := api.Deny
@@ -47,7 +47,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 			action = api.Warn
 		}
 		ev.report(api.ReasonConflicted, action, Finding{
-			Policy: t.By, What: what,
+			Policy: t.By, What: what, Field: ev.targetField(t),
 			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", ev.policy.Kind.Kind, *t.By),
 		})
 	default: // accepted
@@ -88,8 +88,8 @@ func (ev *evaluation) reportDisplaced() {
 				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
 				ref := rival.Ref()
 				ev.report(api.ReasonConflicted, api.Warn, Finding{
-					Policy: &ref,
-					What:   fmt.Sprintf("%s would no longer apply to %s: this policy is older and takes precedence", ref, t),
+					Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port),
+					What: fmt.Sprintf("%s would no longer apply to %s: this policy is older and takes precedence", ref, t),
 				})
 			}
 		}

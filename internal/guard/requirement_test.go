@@ -196,7 +196,7 @@ func TestAuditOfConstraints(t *testing.T) {
 	for i, want := range []string{"m" + inRoute + ")", "m (ClusterPolicyConstraint c on HTTPRoute app/r rule-2 of Gateway infra/g)"} {
 		assert.Equal(t, api.Violation{
 			Code: api.ReasonRequirementUnmet, Action: api.Deny, PolicyKind: api.PolicyKind{Group: "example.com", Kind: "Paint"},
-			Path: got[i].Path, Policy: &c, Message: want,
+			Path: got[i].Path, Policy: &c, Object: routeRef("r"), Field: fmt.Sprintf("spec.rules[%d]", i), Message: want,
 		}, got[i])
 	}
 }

@@ -9,19 +9,29 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // Violations returns what is wrong with the effective policies of a scope as they
 // are, by policy kind, path and reason. The error is that ctx ended
 // (effective.ErrTooMuch); what conditions cost is not limited.
 func (g *Guard) Violations(ctx context.Context, v *snapshot.View, s effective.Scope) ([]api.Violation, error) {
+	return g.ViolationsOn(ctx, v, s, func(*effective.Effective) bool { return true })
+}
+
+// ViolationsOn is Violations on some paths of a scope.
+func (g *Guard) ViolationsOn(ctx context.Context, v *snapshot.View, s effective.Scope, on func(*effective.Effective) bool) ([]api.Violation, error) {
 	s.Empty = v.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	err := g.Engine.Walk(v, s, false, budget, func(e *effective.Effective) error { //nolint:contextcheck // the budget has it
+		if !on(e) {
+			return nil
+		}
 		found, err := g.violationsOn(v, e, budget)
 		out = append(out, found...)
 		return err
@@ -30,15 +40,15 @@ func (g *Guard) Violations(ctx context.Context, v *snapshot.View, s effective.Sc
 	return out, err
 }
 
-// ViolationsWithoutPath returns what is wrong by itself with policies that are on no path:
+// ViolationsWithoutPath returns what is wrong by itself with policies of a view that are on no path:
 // they cannot be read, or break the schema of their kind. The path of a violation is
 // the policy's first target alone, or the policy where that has no name. The error is
 // as of Violations.
-func (g *Guard) ViolationsWithoutPath(ctx context.Context, policies []*policykind.Policy) ([]api.Violation, error) {
+func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, policies []*policykind.Policy) ([]api.Violation, error) {
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
-		ev, e := &evaluation{guard: g, budget: budget}, effective.Pathless(p)
+		ev, e := &evaluation{guard: g, before: v, after: v, budget: budget}, effective.Pathless(p)
 		if p.Invalid != nil {
 			ref := p.Ref()
 			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadableText(p)})
@@ -74,13 +84,80 @@ func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 	var out []api.Violation
 	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
 		for _, f := range ev.findings.withAction(action) {
-			out = append(out, api.Violation{
+			violation := api.Violation{
 				Code: f.Code, Action: f.Action, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
 				Rule: f.Rule, Policy: f.Policy, Message: f.What,
-			})
+			}
+			violation.Object, violation.Field = ev.causeOf(e, &f)
+			out = append(out, violation)
 		}
 	}
 	return out
+}
+
+// causeOf returns the object that causes a violation, and its field: the policy that the
+// violation names, or whose rule is in effect there, else the end of the path.
+func (ev *evaluation) causeOf(e *effective.Effective, f *Finding) (object api.Ref, at string) {
+	named, _ := ev.after.Get(deref(f.Policy)).(*policykind.Policy)
+	origin := ev.originOf(e, f.Rule)
+	if f.Code == api.ReasonOverrideWeakened && origin != nil || named == nil { // it names the policy with the override
+		named = origin
+	}
+	switch {
+	case named == nil:
+		return ev.endOf(&e.Path)
+	case f.Code == api.ReasonInvalid:
+		return named.Ref(), named.InvalidField()
+	case f.Rule == "":
+		return named.Ref(), named.TargetsField()
+	default:
+		return named.Ref(), named.RuleField(f.Rule)
+	}
+}
+
+// originOf returns the policy from which the value at an address in an effective spec
+// comes; nil if there is none.
+func (ev *evaluation) originOf(e *effective.Effective, rule string) *policykind.Policy {
+	at, err := merge.ParseKey(rule)
+	if err != nil {
+		return nil
+	}
+	for _, r := range e.Rules {
+		if (r.Key.Holds(at) || at.Holds(r.Key)) && r.From.Block != merge.Object {
+			p, _ := ev.after.Get(e.Ref(r.From.Policy)).(*policykind.Policy)
+			return p
+		}
+	}
+	return nil
+}
+
+// endOf returns the last object of a path that exists, and the field of a rule of a route.
+func (ev *evaluation) endOf(p *gateway.Path) (api.Ref, string) {
+	field := ""
+	if p.Route != nil && p.Rule >= 0 {
+		field = fmt.Sprintf("spec.rules[%d]", p.Rule)
+	}
+	switch {
+	case p.Backend != nil && ev.after.Get(p.Backend.Object) != nil:
+		return p.Backend.Object, field
+	case p.Route != nil:
+		return p.Route.Ref(), field
+	case p.Virtual != nil:
+		return *p.Virtual, field
+	case p.Service != nil:
+		return p.Service.Ref(), field
+	case p.Set != nil:
+		return p.Set.Ref(), field
+	default:
+		return p.Gateway.Ref(), field
+	}
+}
+
+func deref(ref *api.Ref) api.Ref {
+	if ref == nil {
+		return api.Ref{}
+	}
+	return *ref
 }
 
 // checkStandalone checks whether policies of a path violate the schema of their kind by

@@ -6,35 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
-// Question is the question of an EffectivePolicyReview: about one object, by a reader who
-// may not be allowed to read all that the answer depends on.
-type Question struct {
-	View   *snapshot.View
-	Engine *effective.Engine
-	// Object is one that the reader is allowed to get.
-	Object  snapshot.Object
-	Section string
-	Kinds   []api.PolicyKind
-	// Rule limits explanations and reaches, nil for all rules.
-	Rule *merge.Name
-	// Request limits the answer to the paths along which a request goes, nil for none.
-	Request *Request
-	Parts   []api.ReviewPart
-	// Hides reports whether the reader is not allowed to get an object. It is required.
-	Hides effective.Hides
-	// Cost and PathCost limit the evaluation of conditions, as in Query.
-	Cost, PathCost uint64
-	// MaxPaths limits the items and the explanations, 0 for no limit.
-	MaxPaths int
+// Answerer answers the question that it was made with: a Query from a view, or a client
+// that asks Overrule on a cluster.
+type Answerer interface {
+	Answer(ctx context.Context) (*api.ReviewStatus, error)
 }
 
 // Sizes of the parts of an answer in bytes of JSON. With its metadata, its question and
@@ -47,62 +28,62 @@ const (
 	maxRequestBytes     = 64 << 10
 )
 
-// maxOutcomes is the number of policies whose outcome is computed.
+// maxOutcomes is the number of policies whose outcome is computed for a limited answer.
 const maxOutcomes = 100
 
-// answering is the state of answering a question.
+// answering is the state of answering a query.
 type answering struct {
-	*Question
-	query  *Query
-	paths  *Paths
-	status api.ReviewStatus
-	left   api.ReviewTruncation
+	Query
+	paths    []onPath
+	policies PolicySet // on the paths
+	// controls are other paths whose kinds may control the same fields of a route.
+	controls []*effective.Effective
+	status   api.ReviewStatus
+	left     api.ReviewTruncation
+	noRule   bool // no path has the rule
 }
 
-// Answer answers the question. It returns an error that is ErrNotFound if a section, rule
+// Answer implements Answerer. It returns an error that is ErrNotFound if a section, rule
 // or Gateway of the question does not exist, and effective.ErrTooMuch if the answer takes
 // too long.
-func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
-	a := &answering{Question: q}
-	a.query = &Query{View: q.View, Engine: q.Engine, Objects: []snapshot.Object{q.Object}, Section: q.Section, Kinds: q.Kinds, Cost: q.Cost, PathCost: q.PathCost}
-	a.query.Hides = func(ref api.Ref) bool {
-		hidden := q.Hides(ref)
-		a.status.Redacted = a.status.Redacted || hidden
-		return hidden
+func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {
+	a := &answering{Query: *q}
+	if q.Hides != nil {
+		a.Hides = func(ref api.Ref) bool {
+			hidden := q.Hides(ref)
+			a.status.Redacted = a.status.Redacted || hidden
+			return hidden
+		}
 	}
-	if q.Section != "" && !hasSection(q.Object, q.Section) {
-		return nil, sectionNotFound(q.Object, q.Section)
-	}
-	if err := a.findRequest(); err != nil {
-		return nil, err
-	}
-	var err error
-	if a.paths, err = a.query.Paths(ctx); err != nil {
-		return nil, err
-	}
-	for _, part := range []func(context.Context) error{a.addPaths, a.addOutcomes, a.addReaches} {
+	for _, part := range []func(context.Context) error{a.findRequest, a.findPaths, a.addPaths, a.addOutcomes, a.addReaches, a.setMessages} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return &a.status, a.setMessages(ctx)
+	return &a.status, nil
 }
 
-// findRequest finds where the request of the question goes.
-func (a *answering) findRequest() error {
-	if a.Request == nil {
+// findRequest finds where the request of the question goes, and checks the section.
+func (a *answering) findRequest(context.Context) error {
+	for _, o := range a.Objects {
+		if a.Section != "" && !hasSection(o, a.Section) {
+			return sectionNotFound(o, a.Section)
+		}
+	}
+	a.status.Request = a.Request.API()
+	if a.Asked == nil {
 		return nil
 	}
-	r := &reader{view: a.View, object: a.Object, hides: a.query.Hides}
-	if err := a.Request.checkPlace(r); err != nil {
+	r := &reader{view: a.View, object: a.Objects[0], hides: a.Hides}
+	if err := a.Asked.checkPlace(r); err != nil {
 		return err
 	}
-	served, err := a.Request.Find(a.View)
+	served, err := a.Asked.Find(a.View)
 	if err != nil {
 		return err
 	}
 	served.restrict(r)
-	a.query.Request, a.status.Request = served, served.API()
+	a.Request, a.status.Request = served, served.API()
 	a.limitRequest()
 	return nil
 }
@@ -110,7 +91,7 @@ func (a *answering) findRequest() error {
 // limitRequest leaves out of the answer the last of the places of the request, and of the
 // rules that it meets at each. Paths are still those of all.
 func (a *answering) limitRequest() {
-	limit := Limit{Bytes: maxRequestBytes}
+	limit := limit{bytes: maxRequestBytes}
 	kept := []api.RequestAt{}
 	for _, at := range a.status.Request.At {
 		all := at.Candidates
@@ -130,20 +111,25 @@ func (a *answering) limitRequest() {
 
 func (a *answering) has(part api.ReviewPart) bool { return slices.Contains(a.Parts, part) }
 
+// limit returns the limit of a part whose size in bytes is limited for a cluster.
+func (a *answering) limit(items, bytes int) limit {
+	if !a.Limited {
+		bytes = 0
+	}
+	return limit{items, bytes}
+}
+
 // addPaths adds the items and the explanations.
 func (a *answering) addPaths(context.Context) error {
 	if a.has(api.ReviewItems) {
-		a.status.Items = a.paths.Effective(Limit{Items: a.MaxPaths, Bytes: maxItemBytes})
-		a.left.Items = a.paths.Len() - len(a.status.Items)
+		a.status.Items = a.items(a.limit(a.MaxPaths, maxItemBytes))
+		a.left.Items = len(a.paths) - len(a.status.Items)
 	}
-	if !a.has(api.ReviewExplanations) {
-		return nil
+	if a.has(api.ReviewExplanations) {
+		items, total := a.explanations(a.limit(a.MaxPaths, maxExplanationBytes))
+		a.noRule = total == 0 && a.Rule != nil
+		a.status.Explanations, a.left.Explanations = items, total-len(items)
 	}
-	items, total := a.paths.Explanations(a.Rule, Limit{Items: a.MaxPaths, Bytes: maxExplanationBytes})
-	if total == 0 && a.Rule != nil {
-		return fmt.Errorf("rule %s %w on the paths of %s", a.Rule, ErrNotFound, a.Object.Ref())
-	}
-	a.status.Explanations, a.left.Explanations = items, total-len(items)
 	return nil
 }
 
@@ -153,32 +139,32 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	if !a.has(api.ReviewOutcomes) {
 		return nil
 	}
-	policies := a.query.NamedPolicies()
+	policies := a.NamedPolicies()
 	if len(policies) == 0 {
-		policies = maps.Clone(a.paths.Policies)
-		a.query.AddTargeting(policies)
+		policies = maps.Clone(a.policies)
+		a.AddTargeting(policies)
 	}
 	var shown, hidden []*policykind.Policy
 	for i, p := range policies.Sorted() {
 		switch {
-		case i >= maxOutcomes:
+		case i >= maxOutcomes && (a.Limited || a.MaxPaths > 0):
 			a.left.Outcomes++
-		case !a.query.Hides(p.Ref()):
+		case a.Hides == nil || !a.Hides(p.Ref()):
 			shown = append(shown, p)
-		case a.paths.Policies[p] || a.Section == "": // else its paths are of other sections, and not known
+		case a.policies[p] || a.Section == "": // else its paths are of other sections, and not known
 			hidden = append(hidden, p)
 		}
 	}
-	outcomes, err := a.query.Outcomes(ctx, shown)
+	outcomes, err := a.Outcomes(ctx, shown)
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
 		return err
 	}
 	if err != nil {
 		outcomes, a.left.Outcomes = nil, a.left.Outcomes+len(shown)
 	}
-	outcomes = append(outcomes, a.paths.outcomes(hidden)...)
+	outcomes = append(outcomes, a.outcomesHere(hidden)...)
 	slices.SortFunc(outcomes, func(x, y api.Outcome) int { return api.CompareRefs(x.Policy, y.Policy) })
-	limit := Limit{Bytes: maxOutcomeBytes}
+	limit := a.limit(0, maxOutcomeBytes)
 	for _, o := range outcomes {
 		if !limit.fits(0, o) {
 			a.left.Outcomes++
@@ -189,16 +175,16 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	return nil
 }
 
-// outcomes returns the outcomes of policies on the paths.
-func (p *Paths) outcomes(policies []*policykind.Policy) []api.Outcome {
+// outcomesHere returns the outcomes of policies on the paths of the question alone.
+func (a *answering) outcomesHere(policies []*policykind.Policy) []api.Outcome {
 	if len(policies) == 0 {
 		return nil
 	}
 	var sum effective.Outcomes
-	for _, m := range p.matching {
+	for _, m := range a.paths {
 		sum.Add(m.Effective)
 	}
-	return p.query.outcomesOf(&sum, policies)
+	return a.outcomesOf(&sum, policies)
 }
 
 // addReaches adds where the named policy has an effect, or which policies affect the
@@ -207,21 +193,16 @@ func (a *answering) addReaches(ctx context.Context) error {
 	if !a.has(api.ReviewReaches) {
 		return nil
 	}
-	var items []api.Reach
-	var messages []string
-	var err error
-	if _, ok := a.Object.(*policykind.Policy); ok {
-		items, messages, err = a.query.Reach(ctx, a.Rule)
-	} else {
-		var message string
-		items, message, err = a.query.Affecting(ctx, a.Section, a.Rule)
-		messages = append(messages, message)
+	find := a.affecting
+	if len(a.NamedPolicies()) > 0 {
+		find = a.reach
 	}
+	items, message, err := find(ctx)
 	if err != nil {
 		return err
 	}
-	a.status.Message = strings.Join(messages, "\n")
-	limit := Limit{Bytes: maxReachBytes}
+	a.status.Message = message
+	limit := a.limit(0, maxReachBytes)
 	for _, r := range items {
 		if !limit.fits(0, r) {
 			a.left.Reaches++
@@ -242,6 +223,13 @@ func (a *answering) setMessages(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	a.status.Message, err = a.paths.Message(ctx)
-	return err
+	a.status.Message, err = a.message(ctx)
+	if err != nil || a.status.Message != "" || !a.noRule {
+		return err
+	}
+	hint := ""
+	if a.Hides == nil {
+		hint = ruleHint(a.Rule, a.policies)
+	}
+	return fmt.Errorf("rule %s %w on the paths of %s%s", a.Rule, ErrNotFound, a.Objects[0].Ref(), hint)
 }

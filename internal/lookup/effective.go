@@ -15,25 +15,23 @@ import (
 
 type outcome = merge.Outcome
 
-// Limit limits the size of a list. The zero Limit is none.
-type Limit struct {
-	// Items is the number of items, Bytes their size as JSON; 0 for no limit.
-	Items, Bytes int
-}
+// limit limits the size of a list: the number of items, and their size as JSON; 0 for no
+// limit.
+type limit struct{ items, bytes int }
 
 // fits reports whether an item fits after a number of others, and subtracts its size.
-func (l *Limit) fits(before int, item any) bool {
-	if l.Items > 0 && before >= l.Items {
+func (l *limit) fits(before int, item any) bool {
+	if l.items > 0 && before >= l.items {
 		return false
 	}
-	if l.Bytes == 0 {
+	if l.bytes == 0 {
 		return true
 	}
 	data, err := json.Marshal(item)
-	if err != nil || len(data) >= l.Bytes {
+	if err != nil || len(data) >= l.bytes {
 		return false
 	}
-	l.Bytes -= len(data) + 1 // the comma
+	l.bytes -= len(data) + 1 // the comma
 	return true
 }
 
@@ -43,44 +41,32 @@ type onPath struct {
 	elements []api.PathElement
 }
 
-// Paths are the paths of a query.
-type Paths struct {
-	query *Query
-	// Policies are those on the paths.
-	Policies PolicySet
-	matching []onPath
-	// controls are other paths whose kinds may control the same fields of a route.
-	controls []*effective.Effective
-}
-
-// Len returns the number of paths.
-func (p *Paths) Len() int { return len(p.matching) }
-
-// Paths returns the paths of the query, sorted by policy kind and path.
-func (q *Query) Paths(ctx context.Context) (*Paths, error) {
-	out := &Paths{query: q, Policies: make(PolicySet)}
-	err := q.Walk(ctx, func(e *effective.Effective) {
+// findPaths finds the paths of the query, sorted by policy kind and path, and the policies
+// on them.
+func (a *answering) findPaths(ctx context.Context) error {
+	a.policies = make(PolicySet)
+	err := a.Walk(ctx, func(e *effective.Effective) {
 		switch {
-		case q.Matches(e):
-			out.matching = append(out.matching, onPath{e, e.Path.Elements()})
-			q.addPolicies(out.Policies, e)
+		case a.Matches(e):
+			a.paths = append(a.paths, onPath{e, e.Path.Elements()})
+			a.addPolicies(a.policies, e)
 		case len(e.Kind.Controls()) > 0:
-			out.controls = append(out.controls, e)
+			a.controls = append(a.controls, e)
 		}
 	})
-	slices.SortStableFunc(out.matching, func(a, b onPath) int {
+	slices.SortStableFunc(a.paths, func(a, b onPath) int {
 		return cmp.Or(api.ComparePolicyKinds(a.Kind.Ref(), b.Kind.Ref()), api.ComparePaths(a.elements, b.elements))
 	})
-	return out, err
+	return err
 }
 
-// Effective returns the effective policies of the paths, sorted. Those that do not fit
-// are left out, from the end.
-func (p *Paths) Effective(limit Limit) []api.EffectivePolicy {
+// items returns the effective policies of the paths, sorted. Those that do not fit are
+// left out, from the end.
+func (a *answering) items(limit limit) []api.EffectivePolicy {
 	var items []api.EffectivePolicy
 	routes := make(map[api.Ref]bool) // of the items, whose fields are controlled
-	for _, m := range p.matching {
-		item := m.APIHiding(p.query.Hides)
+	for _, m := range a.paths {
+		item := m.APIHiding(a.Hides)
 		if !limit.fits(len(items), item) {
 			break
 		}
@@ -90,26 +76,25 @@ func (p *Paths) Effective(limit Limit) []api.EffectivePolicy {
 		}
 	}
 	all := slices.Clip(items)
-	for _, e := range p.controls {
+	for _, e := range a.controls {
 		if e.Path.Route != nil && routes[e.Path.Route.Ref()] {
-			all = append(all, e.APIHiding(p.query.Hides))
+			all = append(all, e.APIHiding(a.Hides))
 		}
 	}
 	slices.SortFunc(all, effective.CompareItems)
-	effective.ResolveConflicts(all, p.query.direct)
+	effective.ResolveConflicts(all, a.direct)
 	return items
 }
 
-// Explanations returns the explanations of the paths, sorted, and how many there are. A
-// rule filters as in effective.Explain, nil for all. Those that do not fit are left out,
-// from the end.
-func (p *Paths) Explanations(rule *merge.Name, limit Limit) (items []api.Explanation, total int) {
+// explanations returns the explanations of the paths, sorted, and how many there are. The
+// rule filters as in effective.Explain. Those that do not fit are left out, from the end.
+func (a *answering) explanations(limit limit) (items []api.Explanation, total int) {
 	items = []api.Explanation{}
-	for _, m := range p.matching {
-		if total > len(items) && rule == nil {
-			return items, len(p.matching)
+	for _, m := range a.paths {
+		if total > len(items) && a.Rule == nil {
+			return items, len(a.paths)
 		}
-		x, ok := m.ExplainHiding(rule, p.query.Hides)
+		x, ok := m.ExplainHiding(a.Rule, a.Hides)
 		if !ok {
 			continue
 		}

@@ -11,22 +11,21 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Message returns why named policies are on none of the paths, and, if there are no paths,
+// message returns why named policies are on none of the paths, and, if there are no paths,
 // why no policy applies to the other named objects. It is empty if there is no such object,
 // and for a request, which says by itself where it goes.
-func (p *Paths) Message(ctx context.Context) (string, error) {
-	q := p.query
-	if q.Request != nil {
+func (a *answering) message(ctx context.Context) (string, error) {
+	if a.Request != nil {
 		return "", nil
 	}
-	policies := q.NamedPolicies()
-	if len(policies) == 0 && p.Len() == 0 && len(q.Objects) > 0 {
-		q.AddTargeting(policies)
+	policies := a.NamedPolicies()
+	if len(policies) == 0 && len(a.paths) == 0 && len(a.Objects) > 0 {
+		a.AddTargeting(policies)
 	}
 	maps.DeleteFunc(policies, func(policy *policykind.Policy, _ bool) bool {
-		return p.Policies[policy] || q.Hides != nil && q.Hides(policy.Ref())
+		return a.policies[policy] || a.Hides != nil && a.Hides(policy.Ref())
 	})
-	outcomes, err := q.Outcomes(ctx, policies.Sorted())
+	outcomes, err := a.Outcomes(ctx, policies.Sorted())
 	if err != nil {
 		return "", err
 	}
@@ -34,9 +33,9 @@ func (p *Paths) Message(ctx context.Context) (string, error) {
 	for _, o := range outcomes {
 		out = append(out, noEffectMessage(o, nil))
 	}
-	if len(out) == 0 && p.Len() == 0 {
-		for _, o := range q.Objects {
-			out = append(out, q.noPolicyMessage(o.Ref()))
+	if len(out) == 0 && len(a.paths) == 0 {
+		for _, o := range a.Objects {
+			out = append(out, a.noPolicyMessage(o.Ref()))
 		}
 	}
 	return strings.Join(out, "\n"), nil

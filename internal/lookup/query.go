@@ -11,6 +11,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // ErrNotFound is returned if an object, rule or section does not exist.
@@ -24,7 +25,7 @@ type Reference api.Ref
 // Ref implements snapshot.Object.
 func (m Reference) Ref() api.Ref { return api.Ref(m) }
 
-// Query selects paths and policies of a view.
+// Query is a question about paths and policies of a view.
 type Query struct {
 	View   *snapshot.View
 	Engine *effective.Engine
@@ -41,6 +42,16 @@ type Query struct {
 	// Request selects the paths along which it goes, of those through Objects if there
 	// are any. It is nil for none.
 	Request *Served
+	// Asked is a request whose paths Answer finds, for a reader with Hides; nil for none.
+	Asked *Request
+	// Rule limits explanations and reaches, nil for all rules.
+	Rule *merge.Name
+	// Parts are those of the answer.
+	Parts []api.ReviewPart
+	// MaxPaths limits the items and the explanations, 0 for no limit.
+	MaxPaths int
+	// Limited limits the size of the answer to what an API server returns.
+	Limited bool
 	// Hides reports whether the reader is not allowed to read an object, nil if all
 	// may be read. Values of such policies are left out of all results.
 	Hides effective.Hides
@@ -63,11 +74,6 @@ func (q *Query) IncludesKind(k api.PolicyKind) bool {
 // Walk calls visit for the paths of the scope that have a policy.
 func (q *Query) Walk(ctx context.Context, visit func(*effective.Effective)) error {
 	return q.walkView(ctx, q.View, false, visit)
-}
-
-// WalkAll is Walk, and also visits the paths without a policy.
-func (q *Query) WalkAll(ctx context.Context, visit func(*effective.Effective)) error {
-	return q.walkView(ctx, q.View, true, visit)
 }
 
 // walkView calls visit for the paths of the scope in a view; with empty also for

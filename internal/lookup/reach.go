@@ -15,26 +15,22 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Reach returns where the named policies have an effect, and for each that has none a
-// message that says why. A rule limits it to the rules that it matches, nil for all.
-func (q *Query) Reach(ctx context.Context, rule *merge.Name) (items []api.Reach, messages []string, err error) {
-	for _, o := range q.Objects {
-		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, nil, fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", o.Ref())
-		}
-	}
-	policies := q.NamedPolicies().Sorted()
+// reach returns where the named policies have an effect, and a message that says why some
+// have none.
+func (q *Query) reach(ctx context.Context) (items []api.Reach, message string, err error) {
+	policies, rule := q.NamedPolicies().Sorted(), q.Rule
 	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
-		return nil, nil, fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), RuleHint(rule, q.NamedPolicies()))
+		return nil, "", fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), ruleHint(rule, q.NamedPolicies()))
 	}
 	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	outcomes, err := q.Outcomes(ctx, policies)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
+	var messages []string
 	for i, p := range policies { // outcomes have the same order
 		r := found[&p.Policy]
 		if r == nil {
@@ -45,7 +41,7 @@ func (q *Query) Reach(ctx context.Context, rule *merge.Name) (items []api.Reach,
 		}
 		items = append(items, r.api(p.Ref(), rule))
 	}
-	return items, messages, nil
+	return items, strings.Join(messages, "\n"), nil
 }
 
 // hasRule reports whether a policy has a rule that matches a name.
@@ -55,9 +51,9 @@ func hasRule(p *policykind.Policy, rule merge.Name) bool {
 	})
 }
 
-// RuleHint ends an error about a rule that none of some policies has: with the key, the prefix
+// ruleHint ends an error about a rule that none of some policies has: with the key, the prefix
 // or the name that was probably meant; "" if none is close.
-func RuleHint(rule *merge.Name, policies PolicySet) string {
+func ruleHint(rule *merge.Name, policies PolicySet) string {
 	var names []string
 	for _, p := range policies.Sorted() {
 		for _, b := range p.Blocks {
@@ -107,22 +103,12 @@ func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 	return fmt.Sprintf("%s has no effect: %s", subject, strings.Join(reasons, ", "))
 }
 
-// Affecting returns the policies that affect the named objects, or a section of them, and
+// affecting returns the policies that affect the named objects, or a section of them, and
 // a message that says why if there are none.
-func (q *Query) Affecting(ctx context.Context, section string, rule *merge.Name) (items []api.Reach, message string, err error) {
-	for _, o := range q.Objects {
-		if _, ok := o.(*policykind.Policy); ok {
-			return nil, "", fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", o.Ref())
-		}
-		if section != "" && !hasSection(o, section) {
-			return nil, "", sectionNotFound(o, section)
-		}
-	}
+func (q *Query) affecting(ctx context.Context) (items []api.Reach, message string, err error) {
 	paths := 0
-	found, err := q.summarize(ctx, rule, func(p gateway.Path) bool {
-		selected := slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool {
-			return pathContains(p, o.Ref()) && (section == "" || pathContainsSection(q.View, p, o.Ref(), section))
-		})
+	found, err := q.summarize(ctx, q.Rule, func(p gateway.Path) bool {
+		selected := slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool { return q.contains(p, o.Ref()) })
 		if selected {
 			paths++
 		}
@@ -131,7 +117,7 @@ func (q *Query) Affecting(ctx context.Context, section string, rule *merge.Name)
 	if err != nil {
 		return nil, "", err
 	}
-	items = affecting(found, rule)
+	items = affecting(found, q.Rule)
 	switch {
 	case len(items) > 0:
 	case paths == 0:

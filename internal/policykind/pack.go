@@ -44,6 +44,10 @@ func (p *Policy) Pack() *Policy {
 		b.Rules = rules
 		out.Blocks[i] = b
 	}
+	out.fields.blocks = make([]string, len(p.fields.blocks))
+	for i, at := range p.fields.blocks {
+		out.fields.blocks[i] = unique.Make(at).Value()
+	}
 	out.Targets = make([]Target, len(p.Targets))
 	for i, t := range p.Targets {
 		t.Ref.Group, t.Ref.Kind = unique.Make(t.Ref.Group).Value(), unique.Make(t.Ref.Kind).Value()

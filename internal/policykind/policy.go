@@ -47,6 +47,8 @@ type Policy struct {
 	// Invalid is why the policy cannot be read or compiled; nil if it can. An invalid
 	// policy is not applied.
 	Invalid error
+
+	fields fields
 }
 
 // State identifies the state of an object by its uid and resourceVersion.

@@ -128,7 +128,7 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 		r.invalid(at, text, "%v", err)
 		return
 	}
-	r.policy.Unset = append(r.policy.Unset, name)
+	r.policy.Unset, r.policy.fields.unset = append(r.policy.Unset, name), append(r.policy.fields.unset, at.String())
 }
 
 // lookup returns the value at a field path of the profile, nil if there is none, and
@@ -195,7 +195,7 @@ func (r *reader) dropLoneGates(i int) {
 	for _, gate := range p.Blocks[i].Rules {
 		p.IgnoredGates = append(p.IgnoredGates, gate.Key.String())
 	}
-	p.Blocks = p.Blocks[:i]
+	p.Blocks, p.fields.blocks = p.Blocks[:i], p.fields.blocks[:i]
 }
 
 // content returns a copy of the content of spec, and its path.
@@ -247,6 +247,7 @@ func (r *reader) collect(content map[string]any, block merge.Block) {
 		Block: block, Strategy: r.kind.strategies[0],
 		Rules: []merge.Rule{{Key: merge.Key{}.Child(name), Value: content}},
 	}}
+	r.policy.fields.blocks = []string{""}
 }
 
 // namedBlock is the content of a block, and the name of its field.
@@ -354,7 +355,7 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	b.Rules = slices.Clip(split.rules)
 	r.bindings(at, b.Rules)
 	if len(b.Rules) > 0 {
-		r.policy.Blocks = append(r.policy.Blocks, b)
+		r.policy.Blocks, r.policy.fields.blocks = append(r.policy.Blocks, b), append(r.policy.fields.blocks, at.String())
 	}
 }
 

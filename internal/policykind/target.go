@@ -65,15 +65,16 @@ func (r *reader) addImplicitTarget(root *field.Path, given bool) {
 	case t.Implicit == nil:
 		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "set the target of the policy"))
 	case r.policy.Namespace == "" || r.policy.Namespace == t.Implicit.MeshNamespace:
-		r.addTarget(Target{Ref: api.Ref{Kind: kindMesh}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindMesh}}, "")
 	default:
-		r.addTarget(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}}, "")
 	}
 }
 
-func (r *reader) addTarget(t Target) {
-	if !slices.ContainsFunc(r.policy.Targets, t.Same) { // a target that is listed twice counts once
-		r.policy.Targets = append(r.policy.Targets, t)
+// addTarget adds a target at a field, "" for an implicit one.
+func (r *reader) addTarget(t Target, at string) {
+	if p := r.policy; !slices.ContainsFunc(p.Targets, t.Same) { // a target that is listed twice counts once
+		p.Targets, p.fields.targets = append(p.Targets, t), append(p.fields.targets, at)
 	}
 }
 
@@ -132,7 +133,7 @@ func (r *reader) target(at *field.Path, value any) {
 func (r *targetReader) add(t Target, section string) {
 	t.Section = section
 	r.checkAllowed(&t)
-	r.addTarget(t)
+	r.addTarget(t, r.at.String())
 }
 
 // selectsWorkloads marks the policy as one whose reach is not known.

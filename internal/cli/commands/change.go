@@ -62,7 +62,7 @@ func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change,
 	if change.Operation != guard.Update || len(o.Owners()) == 0 {
 		return change, nil
 	}
-	stored, err := c.raw.get(ctx, c.kinds, change.Object().Ref())
+	stored, err := c.raw.get(ctx, change.Object().Ref())
 	if err != nil {
 		return change, err
 	}

@@ -270,7 +270,7 @@ spec:
 	require.Equal(t, exitOK, got.code, "nothing is read: "+got.stderr)
 	got = runOnStoredPolicies(t, nil, []error{errGone}, gwAuth, "check", "--delete", "--blast-radius-limit=1", "-f", "-")
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
+	assert.Contains(t, got.stderr, "gone")
 }
 
 var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+-[0-9]+)`)

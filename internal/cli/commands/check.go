@@ -65,11 +65,7 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	}
 	steps, shown, err := a.evaluateCheck(ctx, flags, enforcement, out.showsChanges())
 	if err != nil {
-		tried, err := a.checkByDryRun(ctx, err, flags)
-		if err != nil {
-			return err
-		}
-		return a.writeVerdicts(out, tried.verdicts, func(b *reportBuilder) { b.addDryRun(tried) })
+		return a.checkOnCluster(ctx, err, flags, out)
 	}
 	verdicts := []api.Verdict{}
 	for _, e := range steps {

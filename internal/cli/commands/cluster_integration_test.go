@@ -108,15 +108,6 @@ spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fi
 	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Contains(t, got.stderr, "warning: skipping the schema of ratelimitpolicies.kuadrant.io: ")
 	assert.Empty(t, messagesOf(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
-
-	a := &app{}
-	content, err := a.getCRDFromCluster(t.Context(), reader.Config, "absent.example.com")
-	require.NoError(t, err)
-	assert.Nil(t, content)
-	closed := rest.CopyConfig(reader.Config)
-	closed.Host = "https://127.0.0.1:1"
-	_, err = a.getCRDFromCluster(t.Context(), closed, "absent.example.com")
-	assert.ErrorContains(t, err, "get customresourcedefinition absent.example.com: ")
 }
 
 // testRender renders a policy that was written in the version of the RFC and is

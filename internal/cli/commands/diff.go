@@ -50,7 +50,8 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	}
 	c, err := a.readChange(ctx, flags)
 	if err != nil {
-		return a.diffByDryRun(ctx, err, flags, out)
+		out.failOn = failOnNever // diff denies nothing; what the change alters is not known
+		return a.checkOnCluster(ctx, err, flags, out)
 	}
 	steps, err := a.evaluate(ctx, c, allowsAll)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/lookup"
 )
 
 // effectiveFlags are the flags of the effective command.
@@ -70,65 +69,53 @@ and those of --kind. --without shows only these paths.
 }
 
 func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
-	q, err := a.queryRequest(ctx, flags.queryFlags, &flags.request, args, false)
-	if err != nil {
-		return a.effectiveByReview(ctx, err, flags, args)
+	q := question{queryFlags: flags.queryFlags, args: args, request: &flags.request}
+	if !flags.withoutPolicy {
+		q.parts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes}
 	}
-	if flags.withoutPolicy {
-		if len(q.NamedPolicies()) > 0 {
-			return errWithout
-		}
-		items, err := q.WithoutPolicy(ctx, q.selectedKinds())
-		if err != nil {
+	x, err := a.ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	if flags.withoutPolicy && x.query != nil && len(x.query.NamedPolicies()) > 0 {
+		return errWithout
+	}
+	list := api.EffectivePolicyList{Items: x.Items, Outcomes: x.Outcomes, Request: x.Request}
+	found := len(x.Items) > 0
+	if flags.allPaths || flags.withoutPolicy {
+		if list.Items, err = x.withPathsWithoutPolicy(ctx); err != nil {
 			return err
 		}
-		if len(items) == 0 && q.Request.Err() == nil {
+	}
+	x.note(a, found)
+	switch {
+	case x.served() != nil:
+	case flags.withoutPolicy:
+		if len(list.Items) == 0 {
 			a.infof("no paths without a policy found")
 		}
-		return cmp.Or(a.printer().Effective(api.EffectivePolicyList{Items: items, Request: q.Request.API()}), q.Request.Err())
-	}
-	return a.showEffective(ctx, q, flags.allPaths)
-}
-
-var errWithout = errors.New("invalid --without: must not be used with a policy; name another object or none")
-
-// showEffective prints the effective policies of the query.
-func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
-	paths, err := q.Paths(ctx)
-	if err != nil {
-		return err
-	}
-	items, onPaths := paths.Effective(lookup.Limit{}), paths.Policies
-	policies := q.NamedPolicies()
-	if len(policies) == 0 {
-		q.AddTargeting(onPaths)
-		policies = onPaths
-	}
-	outcomes, err := q.Outcomes(ctx, policies.Sorted())
-	if err != nil {
-		return err
-	}
-	if len(items) > 0 {
-		a.warnControllers(q.view)
-	}
-	list := api.EffectivePolicyList{Outcomes: outcomes, Request: q.Request.API()}
-	switch {
-	case len(items) > 0 || len(outcomes) > 0 || q.Request.Err() != nil:
-	case len(q.Objects) == 0 || q.Request != nil:
+	case found || len(x.Outcomes) > 0:
+	case x.Message == "":
 		a.infof("no effective policies found")
 	default:
-		if list.Message, err = paths.Message(ctx); err != nil {
-			return err
-		}
+		list.Message = x.Message
 	}
-	if allPaths {
-		more, err := q.WithoutPolicy(ctx, q.selectedKinds())
-		if err != nil {
-			return err
-		}
-		items = append(slices.DeleteFunc(items, func(e api.EffectivePolicy) bool { return e.NotRead != "" && len(e.Policies) == 0 }), more...)
-		slices.SortFunc(items, effective.CompareItems)
+	return cmp.Or(a.printer().Effective(list), x.served())
+}
+
+var (
+	errWithout     = errors.New("invalid --without: must not be used with a policy; name another object or none")
+	errReviewPaths = errors.New("invalid --all-paths or --without: requires the right to list the cluster")
+)
+
+// withPathsWithoutPolicy returns the items of the answer and the paths without a policy,
+// sorted.
+func (x *answer) withPathsWithoutPolicy(ctx context.Context) ([]api.EffectivePolicy, error) {
+	if x.review != nil {
+		return nil, errReviewPaths
 	}
-	list.Items = items
-	return cmp.Or(a.printer().Effective(list), q.Request.Err())
+	more, err := x.query.WithoutPolicy(ctx, x.query.selectedKinds())
+	items := append(slices.DeleteFunc(x.Items, func(e api.EffectivePolicy) bool { return e.NotRead != "" && len(e.Policies) == 0 }), more...)
+	slices.SortFunc(items, effective.CompareItems)
+	return items, err
 }

@@ -251,8 +251,12 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 	if err != nil {
 		return nil, err
 	}
+	raw, err := a.newRawObjects(s)
+	if err != nil {
+		return nil, err
+	}
 	c := &changeEvaluator{
-		source: s, user: user, now: s.timeOfWrite(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
+		source: s, user: user, now: s.timeOfWrite(a.now()), raw: raw, validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
@@ -290,7 +294,7 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 		}
 		return out, nil
 	}
-	if c.raw.list == nil {
+	if c.raw.stored == nil {
 		out.old = c.raw.objects[ref].object
 	}
 	stored, rejection, err := c.storeChange(ctx, s.object)
@@ -350,7 +354,7 @@ func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*g
 	if err != nil || change.Operation != guard.Delete || !slices.ContainsFunc(decision.Denials, exceedsBlastRadius) {
 		return decision, pairs, err
 	}
-	stored, err := c.raw.get(ctx, c.kinds, change.Object().Ref())
+	stored, err := c.raw.get(ctx, change.Object().Ref())
 	if err != nil || stored == nil || stored.Annotation(api.AnnotationAcknowledge) == "" {
 		return decision, pairs, err
 	}

@@ -3,12 +3,10 @@ package commands
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/lookup"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -55,28 +53,13 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	if err != nil {
 		return err
 	}
-	q, err := a.queryRequest(ctx, flags, request, args, true)
-	if err != nil {
-		return a.explainByReview(ctx, err, flags, args, rule)
-	}
-	paths, err := q.Paths(ctx)
+	x, err := a.ask(ctx, question{queryFlags: flags, args: args, request: request, rule: rule, parts: []api.ReviewPart{api.ReviewExplanations}})
 	if err != nil {
 		return err
 	}
-	list := api.ExplanationList{Request: q.Request.API()}
-	list.Items, _ = paths.Explanations(rule, lookup.Limit{})
-	if len(list.Items) > 0 {
-		a.warnControllers(q.view)
-	}
-	if list.Message, err = paths.Message(ctx); err != nil {
-		return err
-	}
-	switch {
-	case len(list.Items) > 0 || list.Message != "":
-	case rule != nil:
-		return fmt.Errorf("rule %s %w on the paths of %s%s", rule, errNotFound, q.Objects[0].Ref(), lookup.RuleHint(rule, paths.Policies))
-	case q.Request.Err() == nil:
+	x.note(a, len(x.Explanations) > 0)
+	if len(x.Explanations) == 0 && x.Message == "" && x.served() == nil {
 		a.infof("no effective policies found for the request")
 	}
-	return cmp.Or(a.printer().Explanations(list), q.Request.Err())
+	return cmp.Or(a.printer().Explanations(api.ExplanationList{Items: x.Explanations, Request: x.Request, Message: x.Message}), x.served())
 }

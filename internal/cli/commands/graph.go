@@ -14,7 +14,6 @@ import (
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/merge"
 )
 
 // The formats of pictures.
@@ -65,17 +64,18 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 }
 
 func (a *app) graph(ctx context.Context, flags queryFlags, format string, args []string) error {
-	b, message, err := a.graphOf(ctx, flags, args)
+	x, err := a.ask(ctx, question{queryFlags: flags, args: args, parts: graphParts})
 	if err != nil {
 		return err
 	}
+	b := graphOf(x.ReviewStatus)
 	options := graph.Options{More: "Name an object, or use -n or --kind, to see more."}
 	if format == formatMermaid {
 		options.Fits = graph.FitsMermaid
 	}
 	g := b.Graph(options)
 	if g.Paths == 0 {
-		a.infof("%s", cmp.Or(message, "no effective policies found"))
+		a.infof("%s", cmp.Or(x.Message, "no effective policies found"))
 	}
 	if g.Collapsed != "" {
 		a.infof("%s", g.Collapsed)
@@ -95,61 +95,37 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 	return nil
 }
 
-// graphOf collects the paths of the named object, or of all. The message says why the
-// object has none.
-func (a *app) graphOf(ctx context.Context, flags queryFlags, args []string) (b *graph.Builder, message string, err error) {
-	q, err := a.query(ctx, flags, args)
-	if err != nil {
-		return a.graphByReview(ctx, err, flags, args)
-	}
-	if b, err = q.graph(ctx); err != nil || !b.Empty() {
-		return b, "", err
-	}
-	paths, err := q.Paths(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	message, err = paths.Message(ctx)
-	return b, message, err
-}
+// graphParts are the parts of an answer that a picture is drawn from.
+var graphParts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations}
 
-// graph collects the paths of the query, and its policies that are on none.
-func (q *query) graph(ctx context.Context) (*graph.Builder, error) {
+// graphOf returns the picture of an answer.
+func graphOf(status *api.ReviewStatus) *graph.Builder {
 	b := &graph.Builder{}
-	err := q.Walk(ctx, func(e *effective.Effective) {
-		if q.Matches(e) {
-			b.Add(graphPath(e))
-		}
-	})
-	if err != nil {
-		return nil, err
+	for i := range min(len(status.Items), len(status.Explanations)) { // both have the same order
+		b.Add(graphPath(status.Items[i], status.Explanations[i]))
 	}
-	policies := q.NamedPolicies()
-	q.AddTargeting(policies)
-	outcomes, err := q.Outcomes(ctx, policies.Sorted())
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range outcomes {
+	for _, o := range status.Outcomes {
 		if o.Paths.Total == 0 {
 			b.AddPathless(o)
 		}
 	}
-	return b, nil
+	return b
 }
 
-func graphPath(e *effective.Effective) graph.Path {
-	item := e.API()
+// graphPath returns a path of a picture from what an answer says about it. Its lists of
+// policies have the same order.
+func graphPath(item api.EffectivePolicy, x api.Explanation) graph.Path {
 	p := graph.Path{Kind: item.PolicyKind, Elements: item.Path, Rules: item.Rules}
-	for i := range e.Outcomes {
-		o := &e.Outcomes[i]
-		p.Policies = append(p.Policies, graph.Policy{
-			PolicyOnPath: item.Policies[i],
-			At:           elementIndex(item.Path, e.Path.Element(e.Level(o.Policy))),
-			Blocks:       appliedBlocks(o),
-		})
+	for i, c := range x.Policies {
+		p.Policies = append(p.Policies, graph.Policy{PolicyOnPath: item.Policies[i], At: elementIndex(item.Path, c.Target), Blocks: appliedBlocks(c)})
 	}
 	return p
+}
+
+// effectivePath returns a path of a picture.
+func effectivePath(e *effective.Effective) graph.Path {
+	x, _ := e.Explain(nil)
+	return graphPath(e.API(), x)
 }
 
 // elementIndex returns the index of an element of a path, -1 for the whole mesh.
@@ -167,16 +143,22 @@ func elementIndex(path []api.PathElement, e api.PathElement) int {
 
 // appliedBlocks returns what the applied blocks of a policy acted as: defaults,
 // overrides, or rules that are neither.
-func appliedBlocks(o *merge.Outcome) []string {
+func appliedBlocks(c api.Contribution) []string {
+	var as []string
+	for _, b := range c.Blocks {
+		switch {
+		case !b.TookPart:
+		case len(b.As) > 0:
+			as = append(as, b.As...)
+		default:
+			as = append(as, b.Block)
+		}
+	}
 	var out []string
-	if o.AppliedAs(merge.Defaults, merge.Defaults) || o.AppliedAs(merge.Bare, merge.Defaults) {
-		out = append(out, graph.Defaults)
-	}
-	if o.AppliedAs(merge.Bare, merge.Bare) {
-		out = append(out, graph.Neither)
-	}
-	if o.AppliedAs(merge.Overrides, merge.Overrides) || o.AppliedAs(merge.Bare, merge.Overrides) {
-		out = append(out, graph.Overrides)
+	for _, b := range []struct{ block, drawn string }{{"defaults", graph.Defaults}, {"bare", graph.Neither}, {"overrides", graph.Overrides}} {
+		if slices.Contains(as, b.block) {
+			out = append(out, b.drawn)
+		}
 	}
 	return out
 }

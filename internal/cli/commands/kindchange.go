@@ -41,7 +41,8 @@ func (k guardKinds) Profiles() []api.ProfileInForce { return k.kinds.Profiles() 
 // Schema implements guard.KindReader.
 func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
 	if k.set == nil && !k.kinds.Defined(ref) {
-		return k.app.schema(ctx, ref)
+		d, err := k.app.definition(ctx, ref)
+		return manifest.SchemaOf(d), err
 	}
 	return k.kinds.Schema(ref), nil
 }

@@ -215,7 +215,8 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 `
 
 // runOnStoredPolicies runs a command on a cluster as a user who is allowed to remove
-// overrides. listed are the errors of the first lists of its AuthPolicies.
+// overrides. listed are the errors of the first lists of its AuthPolicies, the first also of
+// reading one.
 func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error, stdin string, args ...string) result {
 	t.Helper()
 	lists := 0
@@ -224,8 +225,12 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error,
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
-		listRaw: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {
-			assert.Equal(t, s.url, config.Host)
+		stored: storedFuncs{func(ref api.Ref) (map[string]any, error) {
+			if ref.Kind == "AuthPolicy" && len(listed) > 0 && listed[0] != nil {
+				return nil, listed[0]
+			}
+			return nil, errNotFound
+		}, func(kind api.PolicyKind) ([]map[string]any, error) {
 			if kind.Kind != "AuthPolicy" {
 				return nil, nil
 			}
@@ -237,7 +242,7 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error,
 				return nil, listed[lists-1]
 			}
 			return []map[string]any{o}, nil
-		},
+		}},
 	}
 	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"encoding/json"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -14,7 +15,7 @@ import (
 // kind its effective policy before the first write and after the last one. A path has
 // several changes if it took over requests of others.
 type netChanges struct {
-	paths map[string][]*netChange // by the pathKey after the writes; that before, if it was removed
+	paths map[string][]*netChange // by the keyOfEffective after the writes; that before, if it was removed
 }
 
 // netChange is the change of one path.
@@ -63,7 +64,14 @@ func (n *netChanges) add(e *evaluatedStep) {
 	}
 }
 
-func keyOfEffective(e *effective.Effective) string { return pathKey(e.Kind.Ref(), e.Path.Elements()) }
+// keyOfEffective returns a key that identifies a path of a policy kind.
+func keyOfEffective(e *effective.Effective) string {
+	text, err := json.Marshal([]any{e.Kind.Ref(), e.Path.Elements()})
+	if err != nil {
+		return err.Error() // strings and numbers can always be encoded
+	}
+	return string(text)
+}
 
 // changed returns the changes of paths whose effective policy differs in the end, sorted
 // by policy kind and path. What a path was itself before comes before what it took over.
@@ -146,7 +154,7 @@ func diagram(changes []*netChange) string {
 
 // graphPath returns the path for a picture, with what the change does to it.
 func (c *netChange) graphPath() graph.Path {
-	out := graphPath(c.Effective())
+	out := effectivePath(c.Effective())
 	for _, r := range c.Rules() {
 		change := graph.RuleChange{Rule: r.Rule, Removed: r.After == nil || c.After == nil}
 		if r.Before != nil {
@@ -201,7 +209,7 @@ func (c *netChange) policies(e *effective.Effective) map[api.Ref]bool {
 func (c *netChange) removedPolicies(now *graph.Path) []graph.Policy {
 	has := c.policies(c.After)
 	var out []graph.Policy
-	was := graphPath(c.Before)
+	was := effectivePath(c.Before)
 	for _, p := range was.Policies {
 		if has[p.Policy] || p.At < 0 {
 			continue

@@ -2,10 +2,12 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"overrule.dev/overrule/internal/policykind"
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 func (a *app) outcomeCommand() *cobra.Command {
@@ -30,36 +32,24 @@ policies are shown, or with -n those in a namespace.`,
 }
 
 func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) error {
-	q, err := a.query(ctx, flags, args)
-	if err != nil {
-		return a.outcomeByReview(ctx, err, flags, args)
-	}
-	policies, err := q.policies()
+	x, err := a.ask(ctx, question{queryFlags: flags, args: args, parts: []api.ReviewPart{api.ReviewOutcomes}})
 	if err != nil {
 		return err
 	}
-	outcomes, err := q.Outcomes(ctx, policies)
-	if err != nil {
-		return err
-	}
-	if len(outcomes) == 0 {
-		a.infof("no policies found")
-	} else {
-		a.warnControllers(q.view)
-	}
-	return a.printer().Outcomes(outcomes)
-}
-
-// policies returns the named policies, or all if none is named.
-func (q *query) policies() ([]*policykind.Policy, error) {
-	policies := q.NamedPolicies()
-	for _, o := range q.Objects {
-		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, notPolicyError(o.Ref())
+	x.Outcomes = slices.DeleteFunc(x.Outcomes, func(o api.Outcome) bool {
+		if len(x.objects) > 0 {
+			return !slices.Contains(x.objects, o.Policy)
+		}
+		return x.query.Namespace != "" && o.Policy.Namespace != x.query.Namespace
+	})
+	for _, ref := range x.objects {
+		if !slices.ContainsFunc(x.Outcomes, func(o api.Outcome) bool { return o.Policy == ref }) {
+			return fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", ref)
 		}
 	}
-	if len(q.Objects) == 0 {
-		q.AddAll(policies)
+	x.note(a, len(x.Outcomes) > 0)
+	if len(x.Outcomes) == 0 {
+		a.infof("no policies found")
 	}
-	return policies.Sorted(), nil
+	return a.printer().Outcomes(x.Outcomes)
 }

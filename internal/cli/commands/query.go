@@ -105,14 +105,14 @@ func (s *source) query(f queryFlags, args []string) (*query, error) {
 
 // queryRequest is query, and finds where the request of the flags goes, if there is one.
 func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
-	if r.given {
-		if _, err := r.parse(); err != nil {
+	if r != nil && r.given {
+		if _, err := r.lookup().Parse(); err != nil {
 			return nil, err // before the cluster is read
 		}
 	}
 	q, err := a.query(ctx, f, args)
-	if err == nil && r.given {
-		q.Request, err = q.findRequest(r, explain)
+	if err == nil && r != nil && r.given {
+		q.Request, err = q.findRequest(r.lookup(), explain)
 	}
 	return q, err
 }
@@ -135,16 +135,15 @@ func (q *query) selectedKinds() []*policykind.Kind {
 	})
 }
 
-// findRequest finds where the request of the flags goes.
-func (s *source) findRequest(f *requestFlags, explain bool) (*lookup.Served, error) {
-	q, err := f.parse()
+// findRequest finds where a request goes.
+func (s *source) findRequest(r *lookup.Request, explain bool) (*lookup.Served, error) {
+	q, err := r.Parse()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkRead(q, f.clientNamespace != ""); err != nil {
+	if err := s.checkRead(q, r.ClientNamespace != ""); err != nil {
 		return nil, err
 	}
-	r := f.lookup()
 	r.Namespace, r.Explain = s.namespace, explain
 	return r.Find(s.view)
 }

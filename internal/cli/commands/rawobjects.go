@@ -5,14 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/pager"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/policykind"
@@ -25,9 +17,9 @@ import (
 type rawObjects struct {
 	namespace string
 	objects   map[api.Ref]rawObject
-	// list lists the objects of a kind on the cluster; nil for manifests. listed
-	// are the kinds that have been listed.
-	list   func(context.Context, api.PolicyKind) ([]map[string]any, error)
+	// stored are those of the cluster; nil for manifests. listed are the kinds that
+	// have been listed.
+	stored storedObjects
 	listed map[api.PolicyKind]bool
 	// deletedNamespaces were deleted with all objects in them.
 	deletedNamespaces map[string]bool
@@ -42,17 +34,18 @@ type rawObject struct {
 	resetCreation bool
 }
 
-func (a *app) newRawObjects(s *source) *rawObjects {
+func (a *app) newRawObjects(s *source) (*rawObjects, error) {
 	out := &rawObjects{
 		namespace: s.namespace, objects: make(map[api.Ref]rawObject),
 		listed: make(map[api.PolicyKind]bool), deletedNamespaces: make(map[string]bool),
 	}
-	if s.set == nil {
-		out.list = a.listRawObjects
-		return out
+	if s.set != nil {
+		out.add(s.set, s.kinds)
+		return out, nil
 	}
-	out.add(s.set, s.kinds)
-	return out
+	var err error
+	out.stored, err = a.storedObjects()
+	return out, err
 }
 
 // add adds the objects of a set, except those that were changed.
@@ -96,21 +89,31 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old
 }
 
 // get returns an undecoded object, nil if it does not exist.
-func (s *rawObjects) get(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
-	if raw, ok := s.objects[ref]; ok {
+func (s *rawObjects) get(ctx context.Context, ref api.Ref) (*manifest.Object, error) {
+	raw, known := s.objects[ref]
+	if known || s.stored == nil || s.listed[ref.PolicyKind()] {
 		return raw.object, nil
 	}
-	if err := s.fetch(ctx, kinds, ref.PolicyKind()); err != nil {
+	content, err := s.stored.get(ctx, ref)
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	return s.objects[ref].object, nil
+	set, err := manifest.FromObjects("the cluster", []map[string]any{content})
+	if err != nil {
+		return nil, err
+	}
+	return set.Objects[0], nil
 }
 
+// fetch lists the objects of a kind on the cluster.
 func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) error {
-	if s.list == nil || s.listed[ref] {
+	if s.stored == nil || s.listed[ref] {
 		return nil
 	}
-	objects, err := s.list(ctx, ref)
+	objects, err := s.stored.list(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("list objects of kind %s: %w", ref, err)
 	}
@@ -121,50 +124,4 @@ func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.P
 	s.add(set, kinds)
 	s.listed[ref] = true
 	return nil
-}
-
-// listRawObjects lists the undecoded objects of a kind on the cluster; none if the
-// kind is not installed.
-func (a *app) listRawObjects(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
-	config, err := a.clusterConfig()
-	if err != nil {
-		return nil, err
-	}
-	if a.listRaw != nil {
-		return a.listRaw(ctx, config, ref)
-	}
-	return a.listFromCluster(ctx, config, ref)
-}
-
-// listFromCluster lists the objects of a kind on the cluster.
-func (a *app) listFromCluster(ctx context.Context, config *rest.Config, ref api.PolicyKind) ([]map[string]any, error) {
-	mapper, err := a.config.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
-	}
-	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find the resource of kind %s: %w", ref, err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	return listAll(ctx, client.Resource(mapping.Resource))
-}
-
-func listAll(ctx context.Context, client dynamic.ResourceInterface) ([]map[string]any, error) {
-	var out []map[string]any
-	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, options)
-	})
-	err := list.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		out = append(out, content)
-		return err
-	})
-	return out, err
 }

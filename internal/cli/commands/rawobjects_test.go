@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,29 +42,45 @@ func apiServer(t *testing.T, broken string) string {
 	return strings.Replace(kubeconfig, "https://127.0.0.1:1", server.URL, 1)
 }
 
-func listRaw(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any, error) {
+// storedFuncs are the stored objects of a test.
+type storedFuncs struct {
+	getFunc  func(api.Ref) (map[string]any, error)
+	listFunc func(api.PolicyKind) ([]map[string]any, error)
+}
+
+func (s storedFuncs) get(_ context.Context, ref api.Ref) (map[string]any, error) {
+	return s.getFunc(ref)
+}
+
+func (s storedFuncs) list(_ context.Context, kind api.PolicyKind) ([]map[string]any, error) {
+	return s.listFunc(kind)
+}
+
+func listed(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any, error) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir()) // no cache of another server's kinds
 	a := &app{}
 	a.root()
 	*a.config.KubeConfig = write(t, "config", apiServer(t, broken))
-	return a.listRawObjects(t.Context(), kind)
+	stored, err := a.storedObjects()
+	require.NoError(t, err)
+	return stored.list(t.Context(), kind)
 }
 
 func TestListRawObjects(t *testing.T) {
 	auth := api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}
-	objects, err := listRaw(t, "", auth)
+	objects, err := listed(t, "", auth)
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	assert.Equal(t, "b", objects[1]["metadata"].(map[string]any)["name"])
-	objects, err = listRaw(t, "", api.PolicyKind{Group: "example.com", Kind: "Absent"})
+	objects, err = listed(t, "", api.PolicyKind{Group: "example.com", Kind: "Absent"})
 	require.NoError(t, err)
 	assert.Empty(t, objects, "a kind that the cluster does not have")
-	_, err = listRaw(t, "/apis/kuadrant.io/v1/authpolicies", auth)
+	_, err = listed(t, "/apis/kuadrant.io/v1/authpolicies", auth)
 	assert.True(t, apierrors.IsForbidden(err), err)
 	a := &app{}
 	a.root()
 	*a.config.KubeConfig = "nowhere"
-	_, err = a.listRawObjects(t.Context(), auth)
+	_, err = a.storedObjects()
 	require.ErrorContains(t, err, "read the kubeconfig")
 }

@@ -3,11 +3,12 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/merge"
 )
 
 // reachFlags are the flags of the reach command.
@@ -58,31 +59,20 @@ func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error 
 	if flags.section != "" && !flags.affecting {
 		return errSection
 	}
-	q, err := a.query(ctx, flags.queryFlags, args)
-	if err != nil {
-		return a.reachByReview(ctx, err, flags, args, rule)
-	}
-	items, messages, err := q.reach(ctx, flags, rule)
+	x, err := a.ask(ctx, question{queryFlags: flags.queryFlags, args: args, rule: rule, section: flags.section, parts: []api.ReviewPart{api.ReviewReaches}})
 	if err != nil {
 		return err
 	}
-	for _, m := range messages {
-		a.infof("%s", m)
+	switch policy := len(x.Reaches) > 0 && slices.Contains(x.objects, x.Reaches[0].Policy); {
+	case policy && flags.affecting:
+		return fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", x.objects[0])
+	case !policy && !flags.affecting:
+		return fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", x.objects[0])
 	}
-	return a.printer().Reaches(items)
-}
-
-// reach returns where the named policies have an effect, or with --affecting which
-// policies affect the object, and messages about those that have none.
-func (q *query) reach(ctx context.Context, flags reachFlags, rule *merge.Name) ([]api.Reach, []string, error) {
-	if !flags.affecting {
-		return q.Reach(ctx, rule)
+	if x.Message != "" {
+		a.infof("%s", x.Message)
 	}
-	items, message, err := q.Affecting(ctx, flags.section, rule)
-	if message == "" {
-		return items, nil, err
-	}
-	return items, []string{message}, err
+	return a.printer().Reaches(x.Reaches)
 }
 
 var errSection = errors.New("invalid --section: requires --affecting")

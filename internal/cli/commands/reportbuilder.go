@@ -62,7 +62,10 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	if b.redact {
 		redactReason(&reason)
 	}
-	at := findingField(f, e.stored, e.old, e.decision.Change.Object())
+	at := f.Field
+	if at == "" && e.old != nil {
+		at = e.stored.FirstChange(e.old)
+	}
 	b.Findings = append(b.Findings, report.Finding{
 		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
 		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.stored, at),
@@ -93,26 +96,4 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 func (b *reportBuilder) object(e *evaluatedStep) report.Object {
 	ref, operation := e.objectAndOperation()
 	return report.Object{Ref: ref, Operation: operation, At: b.paths.location(e.stored, "")}
-}
-
-// addDryRun adds the objects of dry runs, and their findings.
-func (b *reportBuilder) addDryRun(r *dryRunResult) {
-	for i, v := range r.verdicts {
-		o := r.objects[i]
-		b.Objects = append(b.Objects, report.Object{Ref: v.Object, Operation: v.Operation, Allowed: v.Allowed, At: b.paths.location(o, "")})
-		add := func(severity report.Severity, all []api.Reason) {
-			for _, reason := range all {
-				at := ""
-				if k := r.kinds.Of(o.Kind); k != nil {
-					at = ruleField(o, k, reason.Rule)
-				}
-				b.Findings = append(b.Findings, report.Finding{
-					Severity: severity, Code: reason.Code, Object: v.Object, Operation: v.Operation,
-					Rule: reason.Rule, Policy: reason.Policy, Message: reason.Message, At: b.paths.location(o, at),
-				})
-			}
-		}
-		add(report.Error, v.Reasons)
-		add(report.Warning, v.Warnings)
-	}
 }

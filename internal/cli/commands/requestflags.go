@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/lookup"
 )
 
@@ -80,9 +79,6 @@ func (f *requestFlags) value(name string) string {
 		return "set"
 	}
 }
-
-// parse returns the request.
-func (f *requestFlags) parse() (*gateway.Request, error) { return f.lookup().Parse() }
 
 // lookup returns the request to look up.
 func (f *requestFlags) lookup() *lookup.Request {

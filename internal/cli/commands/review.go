@@ -2,9 +2,9 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +13,6 @@ import (
 	metaunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -27,53 +26,30 @@ var (
 	errNoAnswer  = errors.New("overrule does not run: its webhook did not answer")
 )
 
-// review asks Overrule about an object with the rights of the user, where these are not
-// enough to list the cluster: cause is the error of that. It returns cause if that is
-// another error, or if no object of a cluster is named.
-func (a *app) review(cause error, f queryFlags, args []string, parts ...api.ReviewPart) (*reviewed, error) {
-	switch {
-	case !errors.Is(cause, errReadCluster) || !apierrors.IsForbidden(cause):
-		return nil, cause
-	case len(args) == 0 || f.allNamespaces:
-		return nil, fmt.Errorf("%w; or name an object of one namespace, such as httproute/NAME, to ask Overrule about it", cause)
-	}
-	r, err := a.newReview(f, args)
-	if err != nil {
-		return nil, fmt.Errorf("%w (the rights to list the cluster are missing, too: %w)", err, cause)
-	}
-	r.spec.Parts = parts
-	a.infof("note: you are not allowed to list the objects of all namespaces; asked Overrule in namespace %s: values of policies that you are not allowed to read are redacted", r.namespace)
-	return r, nil
-}
-
-// reviewed is a review of one object.
-type reviewed struct {
-	app       *app
+// review is a question that Overrule answers on a cluster, with the rights of the user.
+type review struct {
+	*cluster
 	namespace string
 	spec      api.ReviewSpec
 }
 
-// newReview returns a review of the object that the arguments name.
-func (a *app) newReview(f queryFlags, args []string) (*reviewed, error) {
-	word, name, _, err := parseObject(args)
+// newReview returns the review for a question about an object.
+func (c *cluster) newReview(q question) (*review, error) {
+	word, name, _, err := parseObject(q.args)
 	if err != nil {
 		return nil, err
 	}
-	mapper, err := a.config.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
-	}
-	r := &reviewed{app: a}
-	if r.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
-	}
-	kind, err := kindOfResource(mapper, word)
+	r := &review{cluster: c, namespace: c.namespace, spec: api.ReviewSpec{Parts: q.parts}}
+	kind, err := kindOfResource(c.mapper, word)
 	if err != nil {
 		return nil, err
 	}
-	r.spec.Object = api.ReviewObject{Group: kind.Group, Kind: kind.Kind, Name: name}
-	for _, word := range f.kinds {
-		k, err := kindOfResource(mapper, word)
+	r.spec.Object = api.ReviewObject{Group: kind.Group, Kind: kind.Kind, Name: name, Section: q.section}
+	if q.rule != nil {
+		r.spec.Rule = q.rule.String()
+	}
+	for _, word := range q.kinds {
+		k, err := kindOfResource(c.mapper, word)
 		if err != nil {
 			return nil, fmt.Errorf("invalid --kind: %w", err)
 		}
@@ -96,72 +72,47 @@ func kindOfResource(mapper meta.RESTMapper, word string) (api.PolicyKind, error)
 }
 
 // ref returns the object of the review.
-func (r *reviewed) ref() api.Ref {
+func (r *review) ref() api.Ref {
 	return api.Ref{Group: r.spec.Object.Group, Kind: r.spec.Object.Kind, Namespace: r.namespace, Name: r.spec.Object.Name}
 }
 
-// ask returns the answer, and prints what it leaves out.
-func (r *reviewed) ask(ctx context.Context) (*api.ReviewStatus, error) {
-	config, err := r.app.clusterConfig()
-	if err != nil {
-		return nil, err
+// Answer implements lookup.Answerer. It prints what the answer leaves out.
+func (r *review) Answer(ctx context.Context) (*api.ReviewStatus, error) {
+	document := api.EffectivePolicyReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindEffectivePolicyReview}, ObjectMeta: metav1.ObjectMeta{Name: "kubectl-overrule"}, Spec: r.spec,
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&r.spec)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&document)
 	if err != nil {
 		return nil, fmt.Errorf("encode the review: %w", err)
 	}
-	review := &metaunstructured.Unstructured{Object: map[string]any{
-		"apiVersion": api.APIVersion, "kind": api.KindEffectivePolicyReview, "metadata": map[string]any{"name": "kubectl-overrule"}, "spec": spec,
-	}}
-	answer, err := client.Resource(reviewResource).Namespace(r.namespace).Create(ctx, review, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+	answer, err := r.client.Resource(reviewResource).Namespace(r.namespace).Create(ctx, &metaunstructured.Unstructured{Object: content}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
-		return nil, r.askError(err)
+		return nil, r.answerError(err)
 	}
-	status, err := statusOf(answer)
-	if err != nil {
-		return nil, err
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, &document); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if t := status.Truncated; t != nil {
-		r.app.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
-	}
-	return status, nil
-}
-
-// statusOf returns the answer in a review.
-func statusOf(answer *metaunstructured.Unstructured) (*api.ReviewStatus, error) {
-	content, ok := answer.Object["status"]
-	if !ok {
+	if document.Status == nil {
 		return nil, errNoAnswer
 	}
-	data, err := json.Marshal(content)
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+	if t := document.Status.Truncated; t != nil {
+		r.app.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
 	}
-	var status api.ReviewStatus
-	if err := json.Unmarshal(data, &status); err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	return &status, nil
+	return document.Status, nil
 }
 
-const (
-	reviewDenial = `admission webhook "review.overrule.dev" denied the request: `
-	reviewPolicy = "ValidatingAdmissionPolicy 'overrule-reviews'"
-)
+// reviewPolicy is in the denials of the API server if Overrule did not answer.
+const reviewPolicy = "ValidatingAdmissionPolicy 'overrule-reviews'"
 
-// askError returns the error of a review that was not answered. A denial is the message of
-// Overrule.
-func (r *reviewed) askError(err error) error {
-	_, denial, denied := strings.Cut(err.Error(), reviewDenial)
+// answerError returns the error of a review that was not answered. A denial is the message
+// of Overrule.
+func (r *review) answerError(err error) error {
+	reasons := denialReasons(err)
 	switch {
-	case denied && strings.Contains(denial, errNotFound.Error()):
-		return notFoundError(denial)
-	case denied:
-		return errors.New(denial)
+	case len(reasons) > 0 && reasons[0].Code == api.DenialNotFound:
+		return notFoundError(reasons[0].Message)
+	case len(reasons) > 0:
+		return errors.New(reasons[0].Message)
 	case strings.Contains(err.Error(), reviewPolicy), strings.Contains(err.Error(), "failed calling webhook"):
 		return fmt.Errorf("%w: %s", errNoAnswer, api.RedactToken(err.Error()))
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -181,3 +132,38 @@ func (e notFoundError) Error() string { return string(e) }
 
 // Is reports whether the target is errNotFound.
 func (e notFoundError) Is(target error) bool { return target == errNotFound }
+
+// noteOwners prints whom to ask about what holds: the policies of other namespaces whose
+// rules are in effect, or that took rules.
+func (r *review) noteOwners(status *api.ReviewStatus) {
+	var others []string
+	add := func(ref api.Ref) {
+		if ref.Namespace != r.namespace && ref.Name != "" {
+			others = append(others, ref.String())
+		}
+	}
+	for _, item := range status.Items {
+		for _, rule := range item.Rules {
+			add(rule.From)
+		}
+	}
+	for _, o := range status.Outcomes {
+		for _, lost := range o.Lost {
+			add(lost.To)
+		}
+	}
+	for _, x := range status.Explanations {
+		for _, p := range x.Policies {
+			if len(p.Contributed) > 0 {
+				add(p.Policy)
+			}
+			for _, lost := range p.Lost {
+				add(lost.To)
+			}
+		}
+	}
+	slices.Sort(others)
+	if others = slices.Compact(others); len(others) > 0 {
+		r.app.infof("note: to change what policies of other namespaces set here, ask their owners: %s", strings.Join(others, ", "))
+	}
+}

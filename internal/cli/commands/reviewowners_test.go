@@ -28,7 +28,7 @@ func TestOwnersOfOtherNamespacesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			r := &reviewed{namespace: "app", app: &app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}}
+			r := &review{namespace: "app", cluster: &cluster{app: &app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}}}
 			r.noteOwners(&c.status)
 			assert.Equal(t, c.want, stderr.String())
 		})

@@ -28,12 +28,8 @@ type app struct {
 	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
 	// listProfiles lists the profiles in effect on a cluster.
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
-	// listRaw lists the undecoded objects of a kind on a cluster; nil means
-	// listFromCluster.
-	listRaw func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
-	// getCRD reads a CustomResourceDefinition from a cluster by its name, nil if
-	// there is none or reading it is forbidden; nil means getCRDFromCluster.
-	getCRD func(context.Context, *rest.Config, string) (map[string]any, error)
+	// stored are the undecoded objects of a cluster; nil means those of the kubeconfig's.
+	stored storedObjects
 	// whoAmI asks a cluster for the current user; nil means selfSubjectReview.
 	whoAmI func(context.Context, *rest.Config) (*authenticationv1.UserInfo, error)
 	// color is set if stdout is a terminal that supports colors.

@@ -69,7 +69,7 @@ func (f *fileFeed) Load(ctx context.Context) (ui.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newUIState(f.app, s, said.lines()), nil
+	return newUIState(f.app, s, said.lines())
 }
 
 // Wait implements ui.Source.
@@ -158,7 +158,7 @@ func (f *clusterFeed) Load(ctx context.Context) (ui.State, error) {
 		return nil, err
 	}
 	f.last = view
-	return newUIState(f.app, s, problemTexts(s.unread)), nil
+	return newUIState(f.app, s, problemTexts(s.unread))
 }
 
 // list lists the cluster, before it is watched.
@@ -167,12 +167,12 @@ func (f *clusterFeed) list(ctx context.Context) (ui.State, error) {
 	s, err := a.clusterSource(ctx)
 	f.connected, f.listed = err == nil || apierrors.IsForbidden(err), time.Now()
 	if apierrors.IsForbidden(err) {
-		return f.app.newReviewState(ctx)
+		return f.app.newUnlistedState(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newUIState(f.app, s, said.lines()), nil
+	return newUIState(f.app, s, said.lines())
 }
 
 func problemTexts(problems []cache.Problem) []string {

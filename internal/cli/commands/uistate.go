@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/cli/ui"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/lookup"
@@ -26,18 +22,61 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// maxOutcomes is the number of policies whose outcome is computed for one object.
-const maxOutcomes = 100
-
-// uiState answers the page from the objects of one moment, as the commands do.
+// uiState answers the page from the objects of one moment, as the commands do. For a user
+// who is not allowed to list the cluster, Overrule answers it.
 type uiState struct {
 	app      *app
-	source   *source
+	source   *source  // nil if the user is not allowed to list the cluster
+	cluster  *cluster // nil for manifests
+	objects  []ui.Object
 	warnings []string
 }
 
-func newUIState(a *app, s *source, said []string) *uiState {
-	return &uiState{app: a, source: s, warnings: said}
+func newUIState(a *app, s *source, said []string) (*uiState, error) {
+	u := &uiState{app: a, source: s, warnings: said}
+	for _, kind := range s.kindsOfObjects() {
+		for o := range s.view.Objects(kind) {
+			u.objects = append(u.objects, uiObject(o))
+		}
+	}
+	slices.SortFunc(u.objects, func(a, b ui.Object) int { return api.CompareRefs(a.Ref, b.Ref) })
+	if s.set != nil {
+		return u, nil
+	}
+	var err error
+	u.cluster, err = a.newCluster(nil)
+	return u, err
+}
+
+// newUnlistedState returns the state for a user who is not allowed to list the cluster:
+// with the objects of one namespace.
+func (a *app) newUnlistedState(ctx context.Context) (*uiState, error) {
+	c, err := a.newCluster(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.probe(ctx); err != nil {
+		return nil, err
+	}
+	policies, err := manifest.NewKinds()
+	if err != nil {
+		return nil, err
+	}
+	u := &uiState{app: a, cluster: c, warnings: []string{fmt.Sprintf("you are not allowed to list the objects of all namespaces: these are those of namespace %s, and Overrule answers without values of policies that you are not allowed to read", c.namespace)}}
+	kinds := hierarchyKinds()
+	for _, k := range policies.All() {
+		kinds = append(kinds, k.Ref())
+	}
+	for _, kind := range kinds {
+		if policies.ClusterScoped(kind) || kind == gateway.KindOf(gateway.KindReferenceGrant) {
+			continue // no review can be about it
+		}
+		for _, ref := range c.names(ctx, kind) {
+			u.objects = append(u.objects, ui.Object{Ref: ref, Policy: policies.Of(kind) != nil})
+		}
+	}
+	slices.SortFunc(u.objects, func(a, b ui.Object) int { return api.CompareRefs(a.Ref, b.Ref) })
+	return u, nil
 }
 
 // Warnings implements ui.State.
@@ -54,110 +93,143 @@ func (e inputError) Unwrap() []error {
 	return []error{e.error, ui.ErrInput}
 }
 
+// errListed is the error of a question that only the objects of the whole cluster answer.
+var errListed = errors.New("requires the right to list the objects of all namespaces")
+
 // in returns the source with another namespace, and kinds of its own.
-func (u *uiState) in(namespace string) *source {
+func (u *uiState) in(namespace, what string) (*source, error) {
+	if u.source == nil {
+		return nil, inputError{fmt.Errorf("%s: %w", what, errListed)}
+	}
 	s := *u.source
 	s.kinds = s.kinds.Clone()
 	if namespace != "" {
 		s.namespace, s.namespaceSet = namespace, true
 	}
-	return &s
+	return &s, nil
 }
 
-// find returns the query for an object.
-func (u *uiState) find(o ui.ObjectQuery) (*query, error) {
-	s := u.in(o.Namespace)
+// question returns what answers a question about an object, and the object.
+func (u *uiState) question(o ui.ObjectQuery, parts ...api.ReviewPart) (lookup.Answerer, api.Ref, error) {
+	if u.source == nil {
+		quiet, _ := u.app.quietApp(nil)
+		c := *u.cluster
+		c.app = quiet
+		r, err := c.newReview(question{args: []string{o.Kind + "/" + o.Name}, parts: parts})
+		if err != nil {
+			return nil, api.Ref{}, inputError{err}
+		}
+		r.namespace = cmp.Or(o.Namespace, r.namespace)
+		if o.Limit > 0 {
+			r.spec.MaxPaths = new(int32(o.Limit)) //nolint:gosec // it is a number of paths on one page
+		}
+		return r, r.ref(), nil
+	}
+	s, err := u.in(o.Namespace, "")
+	if err != nil {
+		return nil, api.Ref{}, err
+	}
 	objects, err := s.find(o.Kind, o.Name, false)
 	if err != nil {
-		return nil, inputError{err}
+		return nil, api.Ref{}, inputError{err}
 	}
-	return s.newQuery(true, objects...), nil
+	q := s.newQuery(true, objects...)
+	q.Parts, q.MaxPaths = parts, o.Limit
+	return &q.Query, objects[0].Ref(), nil
+}
+
+// ask returns the answer to a question about an object, and the object.
+func (u *uiState) ask(ctx context.Context, o ui.ObjectQuery, parts ...api.ReviewPart) (*api.ReviewStatus, api.Ref, error) {
+	from, ref, err := u.question(o, parts...)
+	if err != nil {
+		return nil, ref, err
+	}
+	status, err := from.Answer(ctx)
+	if err != nil && u.source == nil {
+		err = inputError{err}
+	}
+	return status, ref, err
 }
 
 // Object implements ui.State.
 func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswer, error) {
-	q, err := u.find(o)
+	status, ref, err := u.ask(ctx, o, api.ReviewExplanations, api.ReviewOutcomes)
 	if err != nil {
 		return nil, err
 	}
-	out := &ui.ObjectAnswer{Object: uiObject(q.Objects[0]), Namespaces: make(map[string]map[string]string)}
-	onPaths, err := q.explanations(ctx, o.Limit, &out.Explanations)
-	if err != nil {
-		return nil, err
+	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: status.Outcomes, Namespaces: make(map[string]map[string]string)}
+	if i := slices.IndexFunc(u.objects, func(known ui.Object) bool { return known.Ref == ref }); i >= 0 {
+		out.Object = u.objects[i]
 	}
-	policies := q.NamedPolicies()
-	if len(policies) == 0 {
-		q.AddTargeting(onPaths)
-		policies = onPaths
+	if u.source == nil {
+		return out, nil
 	}
-	sorted := policies.Sorted()
-	if out.Outcomes, err = q.Outcomes(ctx, sorted[:min(maxOutcomes, len(sorted))]); err != nil {
-		return nil, err
+	for _, x := range status.Explanations {
+		for _, p := range x.Policies {
+			out.Namespaces[p.Policy.Namespace] = nil
+		}
 	}
-	for p := range onPaths {
-		out.Namespaces[p.Namespace] = maps.Clone(q.view.NamespaceLabels(p.Namespace))
+	for _, p := range status.Outcomes {
+		out.Namespaces[p.Policy.Namespace] = nil
+	}
+	for namespace := range out.Namespaces {
+		out.Namespaces[namespace] = maps.Clone(u.source.view.NamespaceLabels(namespace))
 	}
 	return out, nil
 }
 
-// explanations explains the first paths of the query. It returns the policies on them.
-func (q *query) explanations(ctx context.Context, limit int, out *ui.Explanations) (lookup.PolicySet, error) {
+// explanationsOf returns the explanations of an answer.
+func explanationsOf(status *api.ReviewStatus) ui.Explanations {
+	out := ui.Explanations{Total: len(status.Explanations)}
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindExplanationList}
-	out.Items, out.Request = []api.Explanation{}, q.Request.API()
-	onPaths := make(lookup.PolicySet)
-	err := q.Walk(ctx, func(e *effective.Effective) {
-		if !q.Matches(e) {
-			return
-		}
-		if out.Total++; out.Total > limit {
-			return
-		}
-		if x, ok := e.Explain(nil); ok {
-			out.Items = append(out.Items, x)
-		}
-		for i := range e.Outcomes {
-			onPaths.Add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
-		}
-	})
-	slices.SortFunc(out.Items, effective.CompareExplanations)
-	return onPaths, err
+	out.Items, out.Request = append([]api.Explanation{}, status.Explanations...), status.Request
+	if status.Truncated != nil {
+		out.Total += status.Truncated.Explanations
+	}
+	return out
 }
 
 // Picture implements ui.State.
 func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind, namespace, name string) string) (string, error) {
-	q, err := u.find(o)
+	status, _, err := u.ask(ctx, o, graphParts...)
 	if err != nil {
 		return "", err
 	}
-	b, err := q.graph(ctx)
-	if err != nil {
-		return "", err
-	}
-	return b.Graph(graph.Options{More: "Open an object to see more."}).SVG(link), nil
+	return graphOf(status).Graph(graph.Options{More: "Open an object to see more."}).SVG(link), nil
 }
 
 // Request implements ui.State.
 func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanations, error) {
-	flags := requestFlags{
-		request: r.Request, headers: r.Headers, gateway: r.Gateway, port: r.Port, sni: r.SNI,
-		clientNamespace: r.ClientNamespace, given: true, portGiven: r.Port != 0,
+	s, err := u.in("", "where a request goes")
+	if err != nil {
+		return nil, err
 	}
-	s := u.in("")
-	found, err := s.findRequest(&flags, true)
+	request := &lookup.Request{
+		Line: r.Request, Headers: r.Headers, Gateway: r.Gateway, ServerName: r.SNI, ClientNamespace: r.ClientNamespace, Name: requestFlagName,
+	}
+	if r.Port != 0 {
+		request.Port = &r.Port
+	}
+	found, err := s.findRequest(request, true)
 	if err != nil {
 		return nil, inputError{err}
 	}
 	q := s.newQuery(true)
-	q.Request = found
-	out := &ui.Explanations{}
-	_, err = q.explanations(ctx, r.Limit, out)
-	return out, err
+	q.Request, q.Parts, q.MaxPaths = found, []api.ReviewPart{api.ReviewExplanations}, r.Limit
+	status, err := q.Answer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return new(explanationsOf(status)), nil
 }
 
 // Violations implements ui.State.
 func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, error) {
+	s, err := u.in("", "violations")
+	if err != nil {
+		return nil, err
+	}
 	a, said := u.app.quietApp(nil)
-	s := u.in("")
 	q := s.newQuery(true)
 	found, err := q.violations(ctx, nil)
 	if err != nil {
@@ -173,6 +245,10 @@ func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, er
 
 // Change implements ui.State.
 func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, error) {
+	s, err := u.in("", "trying a change here")
+	if err != nil {
+		return nil, fmt.Errorf("%w; use kubectl overrule check", err)
+	}
 	set, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(c.Manifest))
 	if err != nil {
 		return nil, inputError{renamed{err}}
@@ -183,7 +259,7 @@ func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, er
 		Changes:  api.ChangeList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindChangeList}, Items: []api.Change{}},
 	}
 	flags := changeFlags{remove: c.Delete, checkRights: true}
-	steps, err := a.evaluateSet(ctx, flags, u.in(""), set, guard.EnforceDeny.Allows)
+	steps, err := a.evaluateSet(ctx, flags, s, set, guard.EnforceDeny.Allows)
 	if err != nil {
 		return nil, inputError{renamed{err}}
 	}
@@ -210,12 +286,11 @@ func (e renamed) Unwrap() error { return e.error }
 
 // Manifest implements ui.State.
 func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error) {
-	q, err := u.find(o)
+	_, ref, err := u.question(o)
 	if err != nil {
 		return "", err
 	}
-	ref := q.Objects[0].Ref()
-	content, err := u.content(ctx, q.source, ref)
+	content, err := u.content(ctx, ref)
 	if err != nil {
 		return "", err
 	}
@@ -241,67 +316,24 @@ func manifestText(ref api.Ref, content map[string]any) (string, error) {
 }
 
 // content returns an object as it is in the manifests or on the cluster.
-func (u *uiState) content(ctx context.Context, s *source, ref api.Ref) (map[string]any, error) {
-	if s.set == nil {
-		return u.app.getFromCluster(ctx, ref)
+func (u *uiState) content(ctx context.Context, ref api.Ref) (map[string]any, error) {
+	if u.cluster != nil {
+		content, err := u.cluster.get(ctx, ref)
+		if errors.Is(err, errNotFound) {
+			err = inputError{err}
+		}
+		return content, err
 	}
-	for _, o := range s.set.Objects {
-		if o.Ref(s.kinds, u.source.namespace) == ref {
+	for _, o := range u.source.set.Objects {
+		if o.Ref(u.source.kinds, u.source.namespace) == ref {
 			return o.Content(), nil
 		}
 	}
 	return nil, fmt.Errorf("%s %w: another object refers to it", ref, ui.ErrNotFound)
 }
 
-// getFromCluster reads one object of a cluster.
-func (a *app) getFromCluster(ctx context.Context, ref api.Ref) (map[string]any, error) {
-	config, err := a.clusterConfig()
-	if err != nil {
-		return nil, err
-	}
-	mapper, err := a.config.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
-	}
-	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%s %w", ref, ui.ErrNotFound)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.PolicyKind(), err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
-	if ref.Namespace != "" {
-		resource = client.Resource(mapping.Resource).Namespace(ref.Namespace)
-	}
-	o, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", ref, err)
-	}
-	return o.Object, nil
-}
-
 // Objects implements ui.State.
-func (u *uiState) Objects() []ui.Object {
-	var out []ui.Object
-	view := u.source.view
-	for _, kind := range hierarchyKinds() {
-		for o := range view.Objects(kind) {
-			out = append(out, uiObject(o))
-		}
-	}
-	for _, kind := range view.Kinds() {
-		for p := range view.Policies(kind.Ref()) {
-			out = append(out, uiObject(p))
-		}
-	}
-	slices.SortFunc(out, func(a, b ui.Object) int { return api.CompareRefs(a.Ref, b.Ref) })
-	return out
-}
+func (u *uiState) Objects() []ui.Object { return u.objects }
 
 func uiObject(o snapshot.Object) ui.Object {
 	out := ui.Object{Ref: o.Ref()}

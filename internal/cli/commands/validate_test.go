@@ -171,9 +171,9 @@ func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
 			v, err := set.View(kinds, "default")
 			return v, nil, err
 		},
-		getCRD: func(context.Context, *rest.Config, string) (map[string]any, error) { return get() },
-		listRaw: func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error) {
-			return nil, nil
+		stored: storedFuncs{
+			getFunc:  func(api.Ref) (map[string]any, error) { return get() },
+			listFunc: func(api.PolicyKind) ([]map[string]any, error) { return nil, nil },
 		},
 	}
 }
@@ -190,7 +190,7 @@ func TestDefinitionsOfTheCluster(t *testing.T) {
 		stderr     string
 	}{
 		"are used":            {definition, nil, []string{"CREATE AuthPolicy p (UnknownField)"}, ""},
-		"are absent":          {nil, nil, []string{"CREATE AuthPolicy p"}, ""},
+		"are absent":          {nil, errNotFound, []string{"CREATE AuthPolicy p"}, ""},
 		"that cannot be read": {nil, errors.New("closed"), []string{"CREATE AuthPolicy p"}, "warning: skipping the schema of AuthPolicy.kuadrant.io on the cluster: closed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
@@ -34,27 +32,23 @@ func (a *app) newChangeValidator(s *source) *changeValidator {
 
 // definition returns what validates the objects of a kind: its definition in the
 // manifests, on the cluster, or a built-in one; nil if there is none.
-func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) (*customresource.Kind, error) {
+func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) *customresource.Kind {
 	if !v.onCluster || kinds.Defined(ref) || !strings.Contains(ref.Group, ".") || ref == manifest.KindCRD {
-		return kinds.CRD(ref), nil
+		return kinds.CRD(ref)
 	}
 	if k, ok := v.cluster[ref]; ok {
-		return k, nil
+		return k
 	}
 	k := kinds.CRD(ref)
-	content, err := v.app.crdContent(ctx, ref)
+	d, err := v.app.definition(ctx, ref)
 	if err != nil {
 		v.app.warnf("skipping the schema of %s on the cluster: %v", ref, err)
 	}
-	if content != nil {
-		var d apiextensionsv1.CustomResourceDefinition
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &d); err != nil {
-			return nil, fmt.Errorf("decode the CustomResourceDefinition of %s: %w", ref, err)
-		}
-		k = customresource.New(&d)
+	if d != nil {
+		k = customresource.New(d)
 	}
 	v.cluster[ref] = k
-	return k, nil
+	return k
 }
 
 // warnUnvalidated is that of app for the objects of a change.
@@ -65,11 +59,7 @@ func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *mani
 	}
 	var unvalidated []api.PolicyKind
 	for _, k := range unvalidatedKinds(set, kinds) {
-		definition, err := c.validator.definition(ctx, kinds, k)
-		if err != nil {
-			return err
-		}
-		if definition == nil {
+		if c.validator.definition(ctx, kinds, k) == nil {
 			unvalidated = append(unvalidated, k)
 		}
 	}
@@ -79,11 +69,7 @@ func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *mani
 // store returns an object of a change as the API server would store it. old is the
 // object that it updates, nil if it is created.
 func (v *changeValidator) store(ctx context.Context, kinds *manifest.Kinds, o, old *manifest.Object, namespace string) (manifest.Stored, error) {
-	definition, err := v.definition(ctx, kinds, o.Kind)
-	if err != nil {
-		return manifest.Stored{Object: o}, err
-	}
-	out, err := o.Store(ctx, definition, old, namespace)
+	out, err := o.Store(ctx, v.definition(ctx, kinds, o.Kind), old, namespace)
 	if errors.Is(err, customresource.ErrDefinition) {
 		if text := fmt.Sprintf("%v; its objects are not validated", err); !v.warned[text] {
 			v.warned[text] = true
@@ -102,12 +88,9 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 		return manifest.Stored{Object: o}, nil, nil
 	}
 	ref := o.Ref(c.kinds, c.namespace)
-	definition, err := c.validator.definition(ctx, c.kinds, o.Kind)
-	if err != nil {
-		return manifest.Stored{Object: o}, nil, err
-	}
 	var old *manifest.Object
-	if definition != nil {
+	if c.validator.definition(ctx, c.kinds, o.Kind) != nil {
+		var err error
 		if old, err = c.storedObject(ctx, ref); err != nil {
 			return manifest.Stored{Object: o}, nil, err
 		}
@@ -121,30 +104,16 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 
 // storedObject returns the object that exists, nil if there is none.
 func (c *changeEvaluator) storedObject(ctx context.Context, ref api.Ref) (*manifest.Object, error) {
-	if _, known := c.raw.objects[ref]; known || !c.validator.onCluster || c.raw.listed[ref.PolicyKind()] {
-		return c.raw.get(ctx, c.kinds, ref)
-	}
-	if c.kinds.Reads(ref.PolicyKind()) && ref.PolicyKind() != policykind.KindProfile && c.view.Get(ref) == nil {
+	kind := ref.PolicyKind()
+	if _, known := c.raw.objects[ref]; !known && c.kinds.Reads(kind) && kind != policykind.KindProfile && c.view.Get(ref) == nil {
 		return nil, nil
 	}
-	if c.validator.app.listRaw != nil {
-		return c.raw.get(ctx, c.kinds, ref)
-	}
-	content, err := c.validator.app.getFromCluster(ctx, ref)
-	switch {
-	case apierrors.IsNotFound(err) || errors.Is(err, errNotFound):
-		return nil, nil
-	case apierrors.IsForbidden(err):
+	o, err := c.raw.get(ctx, ref)
+	if apierrors.IsForbidden(err) {
 		c.validator.app.warnf("%v; it is validated as if it did not exist", err)
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	set, err := manifest.FromObjects("the cluster", []map[string]any{content})
-	if err != nil {
-		return nil, err
-	}
-	return set.Objects[0], nil
+	return o, err
 }
 
 // undecoded is an object that is not decoded.
@@ -216,11 +185,7 @@ func (c *changeEvaluator) unevaluated(ref api.Ref, stored manifest.Stored) *guar
 // accepted returns an object of the change as the API server would store it if it created
 // it; nil if it would reject it, which is found when the object is evaluated.
 func (v *changeValidator) accepted(ctx context.Context, kinds *manifest.Kinds, o *manifest.Object, namespace string) *manifest.Object {
-	definition, err := v.definition(ctx, kinds, o.Kind)
-	if err != nil {
-		return o
-	}
-	stored, err := o.Store(ctx, definition, nil, namespace)
+	stored, err := o.Store(ctx, v.definition(ctx, kinds, o.Kind), nil, namespace)
 	if err == nil && stored.Rejected() {
 		return nil
 	}

@@ -2,10 +2,8 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -86,9 +84,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	result := commandResult{}
 	if out.isReport() {
 		b := a.newReport("violations", out)
-		if err := b.addViolations(ctx, q, found); err != nil {
-			return err
-		}
+		b.addViolations(q, found)
 		result.report = b.done()
 	}
 	if a.redact {
@@ -141,26 +137,24 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	if err != nil {
 		return nil, err
 	}
-	paths, err := q.pathKeys(ctx, ref != nil)
-	if err != nil {
-		return nil, err
-	}
 	g := &guard.Guard{Engine: q.Engine, ShowValues: true} // the user is allowed to read them
-	found, err := g.Violations(ctx, q.view, q.Scope())
+	onPaths := make(map[api.Ref]bool)
+	found, err := g.ViolationsOn(ctx, q.view, q.Scope(), func(e *effective.Effective) bool {
+		for i := range e.Outcomes {
+			onPaths[e.Ref(e.Outcomes[i].Policy)] = true
+		}
+		return q.Matches(e) || ref != nil && q.IncludesKind(e.Kind.Ref())
+	})
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
-	found = slices.DeleteFunc(found, func(v api.Violation) bool {
-		return !paths[pathKey(v.PolicyKind, v.Path)] || constraints != nil && (v.Policy == nil || !constraints[*v.Policy])
-	})
 	if ref != nil {
-		return found, nil
+		return slices.DeleteFunc(found, func(v api.Violation) bool { return v.Policy == nil || !constraints[*v.Policy] }), nil
 	}
-	pathless, err := q.policiesWithoutPath(ctx)
-	if err != nil {
-		return nil, err
-	}
-	more, err := g.ViolationsWithoutPath(ctx, pathless)
+	selected := q.NamedPolicies()
+	q.AddTargeting(selected)
+	pathless := slices.DeleteFunc(selected.Sorted(), func(p *policykind.Policy) bool { return onPaths[p.Ref()] })
+	more, err := g.ViolationsWithoutPath(ctx, q.view, pathless)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
@@ -168,22 +162,6 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	found = append(found, q.schemaViolations(found)...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
-}
-
-// policiesWithoutPath returns the policies of the query that are not on any path.
-func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
-	selected := q.NamedPolicies()
-	q.AddTargeting(selected)
-	policies := selected.Sorted()
-	outcomes, err := q.Outcomes(ctx, policies)
-	if err != nil {
-		return nil, fmt.Errorf("find the policies that are not on any path: %w", err)
-	}
-	onPath := make(map[api.Ref]bool)
-	for _, o := range outcomes {
-		onPath[o.Policy] = o.Paths.Total > 0
-	}
-	return slices.DeleteFunc(policies, func(p *policykind.Policy) bool { return onPath[p.Ref()] }), nil
 }
 
 // warnUnchecked removes the findings about objects that could not be checked,
@@ -200,31 +178,6 @@ func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 		reported[v.Message] = true
 		return true
 	})
-}
-
-// pathKeys returns the keys of the paths of the query, with those that have no
-// policy.
-func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
-	keys := make(map[string]bool)
-	scope := q.Scope()
-	scope.Empty = q.view.Constrained()
-	budget := effective.NewBudget(ctx, math.MaxUint64)
-	err := q.Engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
-		if q.Matches(e) || everywhere && q.IncludesKind(e.Kind.Ref()) {
-			keys[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
-		}
-		return nil
-	})
-	return keys, err
-}
-
-// pathKey returns a key that identifies a path of a policy kind.
-func pathKey(kind api.PolicyKind, path []api.PathElement) string {
-	text, err := json.Marshal([]any{kind, path})
-	if err != nil {
-		return err.Error() // strings and numbers can always be encoded
-	}
-	return string(text)
 }
 
 // constraints returns the constraints of a name, or nil without a name.

@@ -93,9 +93,6 @@ func (b *Builder) Add(p Path) {
 	b.paths = append(b.paths, path{p, ids})
 }
 
-// Empty reports whether it has no paths.
-func (b *Builder) Empty() bool { return len(b.paths) == 0 }
-
 // AddPathless adds a policy that is on no path.
 func (b *Builder) AddPathless(o api.Outcome) { b.pathless = append(b.pathless, o) }
 

@@ -52,8 +52,8 @@ func actionStyle(a api.Action) style {
 }
 
 // violationKey returns a key that is equal for violations that differ only in
-// their path.
+// their path and its end.
 func violationKey(v api.Violation) string {
-	v.Path = nil
+	v.Path, v.Object, v.Field = nil, api.Ref{}, ""
 	return compact(v)
 }

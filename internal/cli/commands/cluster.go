@@ -1,0 +1,134 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// storedObjects are the undecoded objects of a cluster.
+type storedObjects interface {
+	// get reads an object. The error of one that does not exist isAbsent.
+	get(ctx context.Context, ref api.Ref) (map[string]any, error)
+	// list lists the objects of a kind; none if it is not installed.
+	list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error)
+}
+
+func (a *app) storedObjects() (storedObjects, error) {
+	if a.stored != nil {
+		return a.stored, nil
+	}
+	return a.newCluster(nil)
+}
+
+// isAbsent reports whether an error says that an object or its kind does not exist.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || errors.Is(err, errNotFound) }
+
+// cluster is a cluster, with the rights of the user.
+type cluster struct {
+	app       *app
+	client    dynamic.Interface
+	mapper    meta.RESTMapper
+	namespace string
+}
+
+// newCluster returns the cluster of the kubeconfig. Its warnings go to a handler, nil for
+// none.
+func (a *app) newCluster(warnings rest.WarningHandler) (*cluster, error) {
+	config, err := a.clusterConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.WarningHandler = warnings
+	c := &cluster{app: a}
+	if c.client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("create client: %w", err)
+	}
+	if c.mapper, err = a.config.ToRESTMapper(); err != nil {
+		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
+	}
+	if c.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
+	}
+	return c, nil
+}
+
+// resource returns the resource of a kind, in a namespace if it has one. The error is
+// meta.IsNoMatchError if the kind is not installed.
+func (c *cluster) resource(kind schema.GroupKind, namespace string, versions ...string) (dynamic.ResourceInterface, error) {
+	mapping, err := c.mapper.RESTMapping(kind, versions...)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of kind %s: %w", api.PolicyKind{Group: kind.Group, Kind: kind.Kind}, err)
+	}
+	if namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.client.Resource(mapping.Resource).Namespace(namespace), nil
+	}
+	return c.client.Resource(mapping.Resource), nil
+}
+
+// get implements storedObjects.
+func (c *cluster) get(ctx context.Context, ref api.Ref) (map[string]any, error) {
+	resource, err := c.resource(schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, ref.Namespace)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("%s %w", ref, errNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", ref, err)
+	}
+	return o.Object, nil
+}
+
+// list implements storedObjects.
+func (c *cluster) list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error) {
+	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, "")
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return resource.List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		out = append(out, content)
+		return err
+	})
+	return out, err
+}
+
+// names returns the objects of a kind in the namespace, none if the user is not allowed to
+// list them or the kind is not installed.
+func (c *cluster) names(ctx context.Context, kind api.PolicyKind) []api.Ref {
+	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, c.namespace)
+	if err != nil {
+		return nil
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var out []api.Ref
+	for i := range list.Items {
+		out = append(out, api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: list.Items[i].GetNamespace(), Name: list.Items[i].GetName()})
+	}
+	return out
+}
