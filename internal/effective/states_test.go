@@ -52,6 +52,8 @@ var almostAlike = docs(
 func TestCountStatesMatchesWalkInRandomWorlds(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
+	controls := func(k *policykind.Kind) bool { return len(k.Controls()) > 0 } // their fields are states, too
+	builtin = slices.DeleteFunc(slices.Clone(builtin), controls)
 	others := slices.DeleteFunc(slices.Concat(world(t, almostAlike).Kinds(), builtin), func(k *policykind.Kind) bool {
 		return k.Kind == "Paint" || k.Kind == "Label" // these are in every world
 	})
