@@ -151,6 +151,9 @@ func (f *fold) findLowest() {
 			continue
 		}
 		layer := f.lowestOf(from.Policy)
+		if from.Block == Object {
+			layer = len(f.layers) // a policy comes first
+		}
 		switch {
 		case low[0].Policy == nil || layer < at[0]:
 			*low, at = [2]Origin{from, low[0]}, [2]int{layer, at[0]}

@@ -11,6 +11,9 @@ type Group struct {
 	// Disables is set for a rule that removes those of its group below its key, those of
 	// lower policies, too.
 	Disables bool
+	// Variant is set for a rule that excludes those of other variants that policies of its
+	// tier apply later.
+	Variant uint8
 }
 
 // Exclusion is which policies with rules of a group exclude each other.
@@ -29,28 +32,30 @@ const (
 
 // claim is a policy that had rules of a group when it was applied.
 type claim struct {
-	group uint16
+	group Group
 	tier  int
 	from  Origin
 }
 
 // excludes reports whether the policy of the claim excludes the rules of a layer.
 func (c *claim) excludes(g Group, by *Layer) bool {
-	switch {
-	case c.group != g.ID:
+	switch same := c.tier == by.Tier; {
+	case c.group.ID != g.ID:
 		return false
+	case same && c.group.Variant != g.Variant && c.group.Variant != 0 && g.Variant != 0:
+		return true
 	case g.One == ExcludeOtherTiers:
-		return c.tier != by.Tier
+		return !same
 	default:
-		return c.tier == by.Tier && c.from.Policy != by.Policy
+		return g.One == ExcludeSameTier && same && c.from.Policy != by.Policy
 	}
 }
 
 // withoutExcluded removes the rules of a block of defaults that lower policies, or those
-// that come first on their level, exclude by their group. It edits the block.
+// that come first on their level, exclude by their group or variant. It edits the block.
 func (f *fold) withoutExcluded(block []Effective) []Effective {
 	return slices.DeleteFunc(block, func(e Effective) bool {
-		if e.Group.One == ExcludeNone {
+		if e.Group.One == ExcludeNone && e.Group.Variant == 0 {
 			return false
 		}
 		l := &f.layers[f.current]
@@ -60,7 +65,7 @@ func (f *fold) withoutExcluded(block []Effective) []Effective {
 				return true
 			}
 		}
-		f.claims = append(f.claims, claim{e.Group.ID, l.Tier, e.From})
+		f.claims = append(f.claims, claim{e.Group, l.Tier, e.From})
 		return false
 	})
 }

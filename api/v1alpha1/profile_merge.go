@@ -145,6 +145,27 @@ type RuleGroup struct {
 	//
 	// +optional
 	One OnePolicy `json:"one,omitempty"`
+	// Agree is a field of a rule in which the policies on one level must agree: a rule with
+	// another value than that of the first one is not in effect.
+	//
+	// +optional
+	Agree *Agreement `json:"agree,omitempty"`
+}
+
+// Agreement is a field whose values exclude each other.
+//
+// +kubebuilder:object:generate=true
+type Agreement struct {
+	// Field is the field of the rule.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Field string `json:"field"`
+	// Values lists its values. Rules without one of them agree with all.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MinItems=2
+	// +listType=atomic
+	Values []string `json:"values"`
 }
 
 // OnePolicy is which policies exclude each other if they set rules of a group.

@@ -48,6 +48,12 @@ type ProfileTargets struct {
 	//
 	// +optional
 	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
+	// GlobalFrom lists the namespaces whose policies select objects by label in all
+	// namespaces, whatever namespaces is.
+	//
+	// +listType=atomic
+	// +optional
+	GlobalFrom []string `json:"globalFrom,omitempty"`
 	// ClassFrom lists the namespaces whose policies may target a GatewayClass; *
 	// matches all. Cluster-scoped policies always may.
 	//

@@ -192,7 +192,7 @@ func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p ga
 	}
 	p = k.shape.markNamespaces(p)
 	k.buildStack(&p, set, backend)
-	k.stack.setReadings(k.kind)
+	k.stack.setReadings(k.kind, false)
 	for i := range k.stack.layers {
 		l, policy := &k.stack.layers[i], k.stack.policies[i]
 		fmt.Fprintf(on, "%d at %d of %d", k.stack.versions[i], l.Level, l.Tier)

@@ -157,9 +157,10 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 
 // setReadings has each policy decide how those above it are applied, in the order in
 // which they are applied, in kinds whose lower policy decides it. A policy that is merged
-// replaces those of levels that are joined with its own.
-func (s *stack) setReadings(k *policykind.Kind) {
-	if len(s.layers) < 2 || !k.LowerDecidesStrategy() {
+// replaces those of levels that are joined with its own. With onFields, fields of the route
+// are below the lowest policy: it gives way to each of them alone, whatever its strategy is.
+func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
+	if !k.LowerDecidesStrategy() || len(s.layers) < 2 && len(k.Controls()) == 0 {
 		return
 	}
 	s.sort()
@@ -177,11 +178,17 @@ func (s *stack) setReadings(k *policykind.Kind) {
 			merged = l
 		}
 	}
+	if onFields {
+		s.layers[len(s.layers)-1].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Merge}
+	}
 }
 
 // sort sorts the layers into the order in which the fold applies them, the last one
 // first. On a target where the oldest wins, the newest is the last.
 func (s *stack) sort() {
+	if len(s.layers) < 2 {
+		return
+	}
 	order := make([]int, len(s.layers))
 	for i := range order {
 		order[i] = i

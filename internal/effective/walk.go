@@ -438,15 +438,16 @@ func (w *walk) path(kind int, p gateway.Path) error {
 // path.
 func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	k := &w.kinds[kind]
+	onFields := m != nil && len(m.fields.Blocks) > 0
 	if len(k.stack.layers) > 0 {
-		k.stack.setReadings(k.kind)
+		k.stack.setReadings(k.kind, onFields)
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
-	if m != nil && len(m.fields.Blocks) > 0 {
+	if onFields {
 		e.object = &m.fields
 		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)})
 		k.stack.versions = append(k.stack.versions, m.version)

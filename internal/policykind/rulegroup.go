@@ -19,6 +19,9 @@ type ruleGroup struct {
 	// with the key, nil if rules have none.
 	own                bool
 	reference, disable fieldPath
+	// agree is the field in which rules must agree, and variants its values.
+	agree    fieldPath
+	variants []string
 }
 
 func (g *ruleGroup) keyed() bool { return g.own || g.reference != nil }
@@ -50,6 +53,9 @@ func (c *compiler) groups() {
 			one.disable = c.singlePath(at.Child("disable"), g.Disable)
 		case g.Key == "" && g.One == "":
 			c.required(at, "set key, one, or both of them")
+		}
+		if a := g.Agree; a != nil {
+			one.agree, one.variants = c.singlePath(at.Child("agree", "field"), a.Field), a.Values
 		}
 		if !one.keyed() {
 			k.addGroup(one, paths)
@@ -110,6 +116,11 @@ func (k *Kind) setGroups(p *merge.Policy, rules []merge.Rule) {
 			continue
 		}
 		r.Group = g.group
+		if len(g.variants) > 0 {
+			value, _ := g.agree.lookup(r.Value)
+			text, _ := value.(string)
+			r.Group.Variant = uint8(1 + slices.Index(g.variants, text)) //nolint:gosec // the schema limits the number
+		}
 		if name := g.keyOf(p, r.Value); name != "" {
 			r.Key = r.Key.Child(name)
 		} else if g.disable != nil {

@@ -192,7 +192,7 @@ func (r *targetReader) selector() *Selector {
 	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !all {
 		return nil
 	}
-	out := &Selector{Labels: r.labelSelector(at, fields)}
+	out := &Selector{Labels: r.labelSelector(at, fields), AnyNamespace: r.global()}
 	rule, _ := r.fields["namespaces"].(map[string]any)
 	switch rule["from"] {
 	case nil, "Same":
@@ -298,6 +298,9 @@ func (r *targetReader) checkGatewayClass(t *Target) {
 	}
 }
 
+// global reports whether the selectors of the policy select in all namespaces.
+func (r *reader) global() bool { return slices.Contains(r.kind.Targets.GlobalFrom, r.policy.Namespace) }
+
 // crossNamespace sets what a target in another namespace requires, or refuses it. A
 // policy without a namespace requires nothing.
 func (r *targetReader) crossNamespace(t *Target) {
@@ -305,7 +308,7 @@ func (r *targetReader) crossNamespace(t *Target) {
 		return
 	}
 	switch allowed := r.kind.Targets.Namespaces; {
-	case allowed == api.NamespacesFree:
+	case allowed == api.NamespacesFree || t.Selector != nil && r.global():
 	case allowed == api.NamespacesReferenceGrant && t.Ref.Kind != kindNamespace:
 		t.Grant = true
 	case allowed == api.NamespacesConsumer && t.Ref.Kind != kindNamespace:
