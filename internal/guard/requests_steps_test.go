@@ -177,17 +177,17 @@ func TestClassEditsThatChangeNothing(t *testing.T) {
 		after, also string
 		paths       bool
 	}{
-		"an annotation":   {after: class(", annotations: {a: b}}\nspec: {controllerName: example.com/c}")},
-		"a description":   {after: class("}\nspec: {controllerName: example.com/c, description: new}")},
-		"a label":         {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}")},
+		"an annotation": {after: class(", annotations: {a: b}}\nspec: {controllerName: example.com/c}")},
+		"a description": {after: class("}\nspec: {controllerName: example.com/c, description: new}")},
+		"a label":       {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}")},
 		"a label that a constraint may select": {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}"), paths: true, also: `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
 metadata: {name: c}
 spec: {policyKind: {group: kuadrant.io, kind: RateLimitPolicy}, rules: [{path: limits, required: true}]}`},
 		"parameters that are no policy": {after: class("}\nspec: {controllerName: example.com/c, parametersRef: {group: a, kind: B, name: c}}")},
-		"its controller":  {after: class("}\nspec: {controllerName: example.com/other}"), paths: true},
-		"it is not there": {paths: true},
+		"its controller":                {after: class("}\nspec: {controllerName: example.com/other}"), paths: true},
+		"it is not there":               {paths: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := worlds.Empty(t)
