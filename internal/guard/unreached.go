@@ -60,6 +60,7 @@ func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
 // reportUnreached reports what no request reaches after the write, and from what the write
 // takes all requests (SEMANTICS section 9).
 func (ev *evaluation) reportUnreached() {
+	ev.reportDetached()
 	ref := ev.change.Object().Ref()
 	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Route:
