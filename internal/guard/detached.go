@@ -48,9 +48,6 @@ func (ev *evaluation) reportOwnDetached(r *gateway.Route) {
 	if old == r || effective.IsDelegated(ev.after, r) {
 		return
 	}
-	if old != nil && len(r.Parents)+len(r.Unread) == 0 && effective.Unattached(ev.before, r.Ref()) == "" {
-		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s any more: it has no parentRefs", r.Ref())})
-	}
 	for _, parent := range parentRefsOf(r) {
 		why, more := effective.RejectedBy(ev.after, r, parent), ""
 		if why == "" || slices.ContainsFunc(r.Parents, func(p gateway.Parent) bool { return p.Ref() == parent && effective.MissingParent(ev.after, p) != "" }) {

@@ -218,6 +218,7 @@ func (ev *evaluation) decision() *Decision {
 		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
 		Lost:    ev.blast.lost(),
 		Gained:  ev.gained.list(),
+		Moved:   ev.ruleLosses.moved,
 		After:   ev.after,
 		Cut:     ev.truncated,
 	}
