@@ -74,6 +74,9 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 // countPath counts a path whose effective policy changes. again is set if the pair has the
 // same effective policies as the previous one.
 func (ev *evaluation) countPath(p effective.Pair, again bool) error {
+	if ev.backendEnds(p) {
+		p.After = nil
+	}
 	continued, err := ev.continuedElsewhere(p)
 	if err != nil {
 		return err
@@ -91,6 +94,25 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 		ev.observe(p)
 	}
 	return nil
+}
+
+// backendEnds reports whether a path has a backend that the write deletes, or whose port it
+// removes: its requests end there.
+func (ev *evaluation) backendEnds(p effective.Pair) bool {
+	if p.Before == nil || p.After == nil || p.After.Path.Backend == nil {
+		return false
+	}
+	backend := p.After.Path.Backend
+	is := ev.after.Get(backend.Object)
+	switch was := ev.before.Get(backend.Object).(type) {
+	case nil:
+		return false
+	case *gateway.Service:
+		s, ok := is.(*gateway.Service)
+		return !ok || was.HasPort(backend.Port) && !s.HasPort(backend.Port)
+	default:
+		return is == nil
+	}
 }
 
 // addImpact adds a path to the blast radius of the write.
