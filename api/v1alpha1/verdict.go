@@ -73,4 +73,7 @@ type Changes struct {
 	Paths int `json:"paths"`
 	// Namespaces is the number of namespaces of the routes of these paths.
 	Namespaces int `json:"namespaces"`
+	// Unreached is the number of these paths that no request reaches: they lose and get
+	// nothing.
+	Unreached int `json:"unreached,omitempty"`
 }

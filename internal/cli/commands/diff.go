@@ -97,7 +97,7 @@ func changeOf(p effective.Pair, object api.Ref, operation string) api.Change {
 	lost, protection := guard.LostGroups(p)
 	return api.Change{
 		Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
-		Rules: p.Rules(), Lost: lost, LostProtection: protection, Gained: guard.Gained(p),
+		Rules: p.Rules(), Lost: lost, LostProtection: protection, Gained: guard.Gained(p), Unreached: p.Unreached,
 	}
 }
 

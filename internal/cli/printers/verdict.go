@@ -46,13 +46,14 @@ func reachText(v api.Verdict) string {
 	if moved != "" {
 		moved = "; " + moved
 	}
+	unreached := api.UnreachedText(c.Unreached, c.Paths)
 	switch {
 	case v.DryRun:
 		return "in a dry run of the API server"
 	case c.Paths == 0:
 		return "changes no effective policy"
 	case len(v.Lost) == 0:
-		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + moved
+		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + unreached + moved
 	}
 	const most = 3
 	var parts []string
@@ -64,7 +65,7 @@ func reachText(v api.Verdict) string {
 	}
 	text := strings.Join(parts, ", ")
 	if !slices.ContainsFunc(v.Lost, func(l api.LostRules) bool { return l.Paths >= c.Paths }) {
-		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
+		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path")) + unreached
 	}
 	return text + moved
 }
