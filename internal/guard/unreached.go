@@ -37,7 +37,7 @@ func (ev *evaluation) addOwnReach(e *effective.Effective) {
 // notReached reports whether no request reaches a path after the write of a policy or a route.
 // Beside many of that kind, or at many gateways, it counts as reached.
 func (ev *evaluation) notReached(p effective.Pair) bool {
-	if _, writesRoute := ev.change.Object().(*gateway.Route); p.After == nil || !writesRoute && !ev.writesPolicy() || ev.blast.unreached.count() >= maxUnreachedPaths {
+	if _, writesRoute := ev.change.Object().(*gateway.Route); p.After == nil || !writesRoute && !ev.writesPolicy() || ev.blast.unreached.count() >= maxUnreachedCounted {
 		return false
 	}
 	if known := ev.requests.gateways; len(known) >= maxReachGateways && readsRequests(&p.After.Path) && known[entryOf(&p.After.Path)] == nil {
