@@ -63,7 +63,7 @@ func (ev *evaluation) reportOwnDetached(r *gateway.Route) {
 			}
 		}
 		ev.report(api.ReasonUnreached, api.Warn, Finding{
-			What: fmt.Sprintf("no request reaches %s on %s%s: %s", r.Ref(), parent, more, why), Advice: "change that or choose another parent",
+			What: fmt.Sprintf("no request reaches %s on %s%s: %s", r.Ref(), parent, more, why), Advice: "change that or choose another parent", Field: "spec.parentRefs",
 		})
 	}
 }
