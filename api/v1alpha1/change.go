@@ -28,15 +28,21 @@ type Change struct {
 	LostProtection []string `json:"lostProtection,omitempty"`
 	// Gained are the rules of policies that a new path gets.
 	Gained []GainedRules `json:"gained,omitempty"`
+	// Unreached is set if no request reaches the path after the change: it loses and gets
+	// nothing.
+	Unreached bool `json:"unreached,omitempty"`
 }
 
 // ChangesText says what the paths of changes lose, and what new paths get: " (2 lose jwt);
 // 1 new path gets cors of SecurityPolicy infra/edge"; "" for nothing.
 func ChangesText(changes []Change) string {
 	lost, gained := make(LostCounts), make(map[GainedRules]bool)
-	paths := 0
+	paths, unreached := 0, 0
 	for i := range changes {
 		c := &changes[i]
+		if c.Unreached {
+			unreached++
+		}
 		for _, name := range c.Lost {
 			lost.Add(LostRules{Rules: name, Paths: 1, Protects: slices.Contains(c.LostProtection, name)})
 		}
@@ -47,7 +53,7 @@ func ChangesText(changes []Change) string {
 	}
 	text := LostText(lost.Sorted())
 	if paths == 0 {
-		return text
+		return text + UnreachedText(unreached, len(changes))
 	}
 	subject := "1 new path gets"
 	if paths > 1 {
@@ -56,7 +62,21 @@ func ChangesText(changes []Change) string {
 	all := slices.SortedFunc(maps.Keys(gained), func(a, b GainedRules) int {
 		return cmp.Or(CompareRefs(a.Policy, b.Policy), strings.Compare(a.Rules, b.Rules))
 	})
-	return fmt.Sprintf("%s; %s %s", text, subject, GainedText(all))
+	return fmt.Sprintf("%s; %s %s", text, subject, GainedText(all)) + UnreachedText(unreached, len(changes))
+}
+
+// UnreachedText says that no request reaches a number of all paths that change; "" for none.
+func UnreachedText(n, all int) string {
+	switch {
+	case n == 0:
+		return ""
+	case n < all:
+		return fmt.Sprintf("; no request reaches %d of them", n)
+	case n == 1:
+		return "; no request reaches it"
+	default:
+		return "; no request reaches them"
+	}
 }
 
 // RuleChange is the difference of one rule. Before is absent if the rule is added,

@@ -65,7 +65,8 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	BareField string `json:"bareField,omitempty"`
-	// Spellings maps other values of these fields to strategies.
+	// Spellings maps the values of these fields to strategies. Without it, the values are the
+	// names of the strategies.
 	//
 	// +optional
 	Spellings map[string]StrategyName `json:"spellings,omitempty"`

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // VerdictList is the output of the command check.
 type VerdictList struct {
 	TypeMeta `json:",inline"`
@@ -23,9 +25,23 @@ type Verdict struct {
 	Lost []LostRules `json:"lost,omitempty"`
 	// Gained are the rules of policies that a route gets which is created.
 	Gained []GainedRules `json:"gained,omitempty"`
+	// Moved names the rules that requests lose which move to another route or rule, those that protect
+	// first. Both paths may keep their rules.
+	Moved []string `json:"moved,omitempty"`
 	// DryRun is true if the API server evaluated the change in a dry run: Changes are not
 	// counted, Reasons have no rule and no policy, and Warnings their message alone.
 	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// MovedText says what requests lose that move to another route or rule, "" for nothing.
+func (v Verdict) MovedText() string {
+	if len(v.Moved) > 0 {
+		return "requests that move to another route or rule lose " + NamesText(v.Moved)
+	}
+	if slices.ContainsFunc(slices.Concat(v.Reasons, v.Warnings), func(r Reason) bool { return r.Code == ReasonRulesLost && r.Request != "" }) {
+		return "requests that move to another route or rule get other rules"
+	}
+	return ""
 }
 
 // Reason is one finding.
@@ -57,4 +73,7 @@ type Changes struct {
 	Paths int `json:"paths"`
 	// Namespaces is the number of namespaces of the routes of these paths.
 	Namespaces int `json:"namespaces"`
+	// Unreached is the number of these paths that no request reaches: they lose and get
+	// nothing.
+	Unreached int `json:"unreached,omitempty"`
 }

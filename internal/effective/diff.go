@@ -18,6 +18,8 @@ type Pair struct {
 	// Unit is the number of the unit of the comparison. The pairs of one path, of
 	// whatever kind, are in one unit, and follow each other.
 	Unit int
+	// Unreached is set by its reader if no request reaches After: nothing is lost or gained.
+	Unreached bool
 }
 
 // Effective returns After, or Before if After is nil.

@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,6 +133,28 @@ func Unattached(v *snapshot.View, object api.Ref) string {
 		return ""
 	}
 	return reason.notAttached(object, why)
+}
+
+// RejectedBy returns why a parent accepts a route by none of its parentRefs, whatever the
+// policy kind. It is empty if the parent does, or if that is not known, since it has a parent
+// of an unsupported kind, and if no parentRef refers to it.
+func RejectedBy(v *snapshot.View, r *gateway.Route, parent api.Ref) string {
+	reason := noPathReason{plan: &plan{view: v}, shape: &shape{gateway: true, mesh: true}}
+	if s, ok := v.Get(parent).(*gateway.ListenerSet); ok && s.Unread != (api.Ref{}) {
+		return ""
+	}
+	first := ""
+	for _, p := range r.Parents {
+		if p.Ref() != parent {
+			continue
+		}
+		why := reason.parent(p, r)
+		if why == "" {
+			return ""
+		}
+		first = cmp.Or(first, why)
+	}
+	return first
 }
 
 // unattachedRoute returns why none of a route's parents accepts it, empty if one does.

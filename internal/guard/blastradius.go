@@ -15,6 +15,7 @@ import (
 // blastRadius is how far the write reaches.
 type blastRadius struct {
 	paths      pathCounter // that change
+	unreached  pathCounter // of these, those that no request reaches
 	namespaces nameSet     // of these
 	kinds      map[api.PolicyKind]*kindImpact
 	last       *kindImpact
@@ -32,8 +33,9 @@ type kindImpact struct {
 	// the most of them.
 	reportedPaths int
 	// newPaths is the number of paths of a route that is created, backends that of the paths
-	// to backends that the route which is written adds or drops.
-	newPaths, backends int
+	// to backends that the route which is written adds or drops, unreached that of the paths
+	// that no request reaches.
+	newPaths, backends, unreached int
 }
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
@@ -117,9 +119,9 @@ func (radius *blastRadius) reported(kind api.PolicyKind, paths int) {
 
 // said reports whether other findings say all that there is to say about the paths that
 // change: that each of them loses rules, or that they are those of a new route; or if there
-// is nothing to say, since the route only chooses its backends.
+// is nothing to say, since the route only chooses its backends, or no request reaches them.
 func (k *kindImpact) said() bool {
-	return max(k.reportedPaths, k.newPaths, k.backends) >= k.paths.count()
+	return max(k.reportedPaths, k.newPaths, k.backends)+k.unreached >= k.paths.count()
 }
 
 // choosesBackend reports whether a path begins or ends since the route that is written adds

@@ -17,6 +17,8 @@ type Decision struct {
 	// Lost are the rules that paths lose, Gained those that a new route gets.
 	Lost   []api.LostRules
 	Gained []api.GainedRules
+	// Moved names the rules that requests lose which move to another route or rule.
+	Moved []string
 	// After is the view as it would be after the change.
 	After *snapshot.View
 	// Cut is set if not all paths were evaluated: it would have cost too much.
@@ -55,7 +57,7 @@ func (d *Decision) Verdict(e Enforcement) api.Verdict {
 		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
 		Allowed: e.Allows(d),
 		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
-		Changes: d.Changes, Lost: d.Lost, Gained: d.Gained,
+		Changes: d.Changes, Lost: d.Lost, Gained: d.Gained, Moved: d.Moved,
 	}
 }
 

@@ -215,9 +215,10 @@ func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,
 		Denials: ev.found(api.Deny), Warnings: ev.found(api.Warn), Audits: ev.found(api.Audit),
-		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
+		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count(), Unreached: ev.blast.unreached.count()},
 		Lost:    ev.blast.lost(),
 		Gained:  ev.gained.list(),
+		Moved:   ev.ruleLosses.moved,
 		After:   ev.after,
 		Cut:     ev.truncated,
 	}

@@ -46,6 +46,9 @@ func (ev *evaluation) addGained(p effective.Pair) {
 		ev.gained = make(gainedRules)
 	}
 	ev.blast.kinds[p.After.Kind.Ref()].newPaths++
+	if p.Unreached {
+		return
+	}
 	ev.gained.add(p.After)
 	ev.addMissed(p.After)
 }
@@ -66,9 +69,10 @@ func (g gainedRules) add(e *effective.Effective) {
 	}
 }
 
-// Gained returns the rules of policies that a new path gets; nil for any other one.
+// Gained returns the rules of policies that a new path gets; nil for any other one, and for
+// one that no request reaches.
 func Gained(p effective.Pair) []api.GainedRules {
-	if p.Before != nil || p.After == nil {
+	if p.Before != nil || p.After == nil || p.Unreached {
 		return nil
 	}
 	g := make(gainedRules)

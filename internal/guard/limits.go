@@ -54,7 +54,10 @@ const (
 	// Most objects that are looked at, and reported one by one, as unreached.
 	maxUnreachedPaths = 256
 	maxUnreached      = 5
+	maxReachGateways  = 16
 	maxTaken          = 64
+	// maxUnreachedCounted is how many paths are counted as unreached.
+	maxUnreachedCounted = 10_000
 	// maxWarnCost is what constraints may cost where they can only warn, in units of CEL cost.
 	// It is no part of the budget of the write: else the authors of such constraints could use
 	// that up.

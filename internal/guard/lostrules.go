@@ -26,9 +26,9 @@ type lostRule struct {
 // lostRules returns the rules that are in force on a path before a write and not after it,
 // by key. A value of another policy in the place of one is a loss whether or not it is
 // equal: else the author of a policy could find out a value of another one by trial.
-// A path that is new or ends loses none.
+// A path that is new, ends, or is not reached after it loses none.
 func lostRules(p effective.Pair) []lostRule {
-	if p.Before == nil || p.After == nil || p.Before.Result == p.After.Result {
+	if p.Before == nil || p.After == nil || p.Unreached || p.Before.Result == p.After.Result {
 		return nil
 	}
 	var out []lostRule
@@ -122,7 +122,8 @@ func ruleInPlace(e *effective.Effective, k merge.Key, counts func(*merge.Effecti
 // LostGroups returns the names of the rules that are in force on a path before the write,
 // and neither they nor others in their place after it: such as jwt or authentication where
 // all of it is lost, limits.a where one of several is. Those that protect come first, and are
-// returned in protection as well. A path that ends loses none.
+// returned in protection as well. A path that ends, or that no request
+// reaches, loses none.
 func LostGroups(p effective.Pair) (names, protection []string) {
 	for _, l := range goneRules(lostRules(p)) {
 		names = append(names, l.name)

@@ -74,6 +74,12 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 // countPath counts a path whose effective policy changes. again is set if the pair has the
 // same effective policies as the previous one.
 func (ev *evaluation) countPath(p effective.Pair, again bool) error {
+	if ev.backendEnds(p) {
+		p.After = nil
+	}
+	if p.Unreached = ev.notReached(p); p.Unreached != ev.overrides.prev.unreached {
+		again, ev.overrides.prev.unreached = false, p.Unreached
+	}
 	continued, err := ev.continuedElsewhere(p)
 	if err != nil {
 		return err
@@ -85,7 +91,9 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 		}
 	}
 	ev.addImpact(p, ev.overrides.prev.lostRules)
-	ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
+	if !p.Unreached {
+		ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
+	}
 	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
@@ -93,13 +101,36 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 	return nil
 }
 
+// backendEnds reports whether a path has a backend that the write deletes, or whose port it
+// removes: its requests end there.
+func (ev *evaluation) backendEnds(p effective.Pair) bool {
+	if p.Before == nil || p.After == nil || p.After.Path.Backend == nil {
+		return false
+	}
+	backend := p.After.Path.Backend
+	is := ev.after.Get(backend.Object)
+	switch was := ev.before.Get(backend.Object).(type) {
+	case nil:
+		return false
+	case *gateway.Service:
+		s, ok := is.(*gateway.Service)
+		return !ok || was.HasPort(backend.Port) && !s.HasPort(backend.Port)
+	default:
+		return is == nil
+	}
+}
+
 // addImpact adds a path to the blast radius of the write.
 func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
 	ev.blast.paths.add(&p, ev.writesPolicy())
+	if p.Unreached {
+		ev.blast.unreached.add(&p, ev.writesPolicy())
+	}
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
 	impact := ev.blast.impactOf(p, ev.guard.BlastRadius)
 	impact.add(p, lost)
 	impact.backends += btoi(ev.choosesBackend(p))
+	impact.unreached += btoi(p.Unreached)
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its
@@ -115,6 +146,7 @@ type prevPair struct {
 	kind          *policykind.Kind
 	before, after *merge.Result
 	changed       bool
+	unreached     bool // the last path of these effective policies
 	lostRules     []lostRule
 	lost          []*lostOverride // overrides, each once
 	at            *gateway.Path   // after the write, nil where overrides on routes are lost

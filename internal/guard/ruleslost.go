@@ -19,6 +19,8 @@ type ruleLosses struct {
 	all  map[ruleLossKey]*ruleLoss
 	prev []*ruleLoss // of the previous pair
 	more bool        // there are more than are counted
+	// moved names the rules that requests lose which move to another route or rule.
+	moved []string
 }
 
 // lossWay is how a policy loses a rule.
@@ -219,6 +221,13 @@ func (ev *evaluation) reportLostRules() {
 		}
 	}
 	slices.SortFunc(losses, compareLosses)
+	for _, l := range losses {
+		for _, r := range eachName(l.rules, true) {
+			if l.moved && !slices.Contains(ev.ruleLosses.moved, r.name) {
+				ev.ruleLosses.moved = append(ev.ruleLosses.moved, r.name)
+			}
+		}
+	}
 	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
 		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
 		if !l.moved {

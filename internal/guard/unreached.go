@@ -34,6 +34,18 @@ func (ev *evaluation) addOwnReach(e *effective.Effective) {
 	}
 }
 
+// notReached reports whether no request reaches a path after the write of a policy or a route.
+// Beside many of that kind, or at many gateways, it counts as reached.
+func (ev *evaluation) notReached(p effective.Pair) bool {
+	if _, writesRoute := ev.change.Object().(*gateway.Route); p.After == nil || !writesRoute && !ev.writesPolicy() || ev.blast.unreached.count() >= maxUnreachedCounted {
+		return false
+	}
+	if known := ev.requests.gateways; len(known) >= maxReachGateways && readsRequests(&p.After.Path) && known[entryOf(&p.After.Path)] == nil {
+		return false
+	}
+	return !ev.reachAfter(&p.After.Path).Reached
+}
+
 // reachAfter returns whether requests reach a path after the write.
 func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
 	out := gateway.Reach{Reached: true}
@@ -60,6 +72,7 @@ func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
 // reportUnreached reports what no request reaches after the write, and from what the write
 // takes all requests (SEMANTICS section 9).
 func (ev *evaluation) reportUnreached() {
+	ev.reportDetached()
 	ref := ev.change.Object().Ref()
 	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Route:

@@ -326,7 +326,7 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) b
 	}
 	text, _ := value.(string)
 	s, ok := k.spellings[text]
-	if !ok {
+	if len(k.spellings) == 0 {
 		s, ok = merge.ParseStrategy(text)
 		ok = ok && slices.Contains(k.strategies, s)
 	}
@@ -428,9 +428,13 @@ func (c listCondition) Evaluate(spec map[string]any) merge.Answer {
 	return c.Condition.Evaluate(c.kind.Shape(merge.UnpackMaps(spec))) // values of a list are never packed
 }
 
-// strategyNames returns all names of the strategies of the kind.
+// strategyNames returns all names of the strategies of the kind: those that its profile
+// spells, or else their own.
 func (k *Kind) strategyNames() []string {
-	out := sortedKeys(k.spellings)
+	if len(k.spellings) > 0 {
+		return sortedKeys(k.spellings)
+	}
+	var out []string
 	for _, s := range k.strategies {
 		out = append(out, s.String())
 	}

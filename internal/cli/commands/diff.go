@@ -64,7 +64,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	for _, e := range steps {
 		ref, operation := e.objectAndOperation()
 		a.warnSchemaFindings(e.decision)
-		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
+		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation, Moved: e.movedText()})
 		items = append(items, e.differences()...)
 		for _, f := range e.decision.Denials {
 			if e.decision.Cut && f.Code == api.ReasonTooMuch {
@@ -97,8 +97,13 @@ func changeOf(p effective.Pair, object api.Ref, operation string) api.Change {
 	lost, protection := guard.LostGroups(p)
 	return api.Change{
 		Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
-		Rules: p.Rules(), Lost: lost, LostProtection: protection, Gained: guard.Gained(p),
+		Rules: p.Rules(), Lost: lost, LostProtection: protection, Gained: guard.Gained(p), Unreached: p.Unreached,
 	}
+}
+
+// movedText says what requests lose that move to another route or rule by a step, "" for nothing.
+func (e *evaluatedStep) movedText() string {
+	return e.decision.Verdict(guard.EnforceDeny).MovedText()
 }
 
 // differences returns the effective policies that a step alters, sorted by kind and path.

@@ -13,6 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -389,11 +390,12 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 }
 
 // removeOutdated removes the warnings of a step that a later one made obsolete: what was
-// missing was created, or the policy that overrides was deleted.
+// missing was created, the policy that overrides was deleted, or a route is attached.
 func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
 	if e.decision != nil {
 		e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
-			return f.Code == api.ReasonOverridden && f.Policy != nil && c.view.Get(*f.Policy) == nil
+			return f.Code == api.ReasonOverridden && f.Policy != nil && c.view.Get(*f.Policy) == nil ||
+				f.Code == api.ReasonUnreached && f.Field == "spec.parentRefs" && c.isAttached(e.decision.Change.Object().Ref())
 		})
 	}
 	missing := func(f guard.Finding) bool { return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound }
@@ -414,6 +416,12 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 		})
 	})
 	return nil
+}
+
+// isAttached reports whether all parents of a route accept it.
+func (c *changeEvaluator) isAttached(route api.Ref) bool {
+	r, ok := c.view.Get(route).(*gateway.Route)
+	return ok && !slices.ContainsFunc(r.Parents, func(p gateway.Parent) bool { return effective.RejectedBy(c.view, r, p.Ref()) != "" })
 }
 
 // findingKey returns a key that is equal for findings that say the same.

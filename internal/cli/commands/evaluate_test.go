@@ -57,6 +57,35 @@ metadata: {namespace: app, name: toystore}
 	assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, all[2].Changes)
 }
 
+// A route that a later object of a revision attaches has no warning that no request reaches it.
+func TestRouteIsAttachedLater(t *testing.T) {
+	const gateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: edge}
+spec: {gatewayClassName: any, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: toys}}}}}]}
+`
+	const route = `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: toystore}
+spec: {parentRefs: [{namespace: infra, name: edge}]}
+`
+	warnings := func(to string) []api.Reason {
+		got := run(t, "", "check", "-o", "json", "--from", write(t, "from.yaml", gateway), "--to", write(t, "to.yaml", gateway+to))
+		require.Equal(t, exitOK, got.code, got.stderr)
+		var out []api.Reason
+		for _, v := range decode[api.VerdictList](t, got.stdout).Items {
+			out = append(out, v.Warnings...)
+		}
+		return out
+	}
+	alone := warnings(route)
+	require.Len(t, alone, 1)
+	assert.Equal(t, api.ReasonUnreached, alone[0].Code)
+	assert.Empty(t, warnings(route+"---\n{apiVersion: v1, kind: Namespace, metadata: {name: app, labels: {team: toys}}}"))
+}
+
 func TestDeletedDefinitionRemovesPolicies(t *testing.T) {
 	definition := "../../../examples/crds/kuadrant.io_authpolicies.yaml"
 	got := run(t, "", append(against("cluster", "route-auth"), "check", "--delete", "-o", "json", "-v",

@@ -41,7 +41,7 @@ func (b *reportBuilder) addManifestFindings(steps []evaluatedStep) {
 func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforcement) {
 	for _, e := range steps {
 		o := b.object(&e)
-		o.Allowed = enforcement.Allows(e.decision)
+		o.Allowed, o.Moved = enforcement.Allows(e.decision), e.movedText()
 		b.Objects = append(b.Objects, o)
 		severity := report.Error
 		if !enforcement.Denies() {

@@ -64,7 +64,14 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	} else if n > 1 {
 		what = fmt.Sprintf("%d effective policies change", n)
 	}
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what + api.ChangesText(items)
+	what += api.ChangesText(items)
+	switch {
+	case o.Moved != "" && len(items) == 0:
+		what = o.Moved
+	case o.Moved != "":
+		what += "; " + o.Moved
+	}
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.

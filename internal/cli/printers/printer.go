@@ -168,4 +168,6 @@ func (p Printer) Manifest(e Exported) error {
 type ChangedObject struct {
 	Object    api.Ref
 	Operation string
+	// Moved says what requests lose that move to another route or rule, "" for nothing.
+	Moved string
 }

@@ -39,14 +39,21 @@ func (w *textWriter) verdictLine(v api.Verdict) string {
 
 // reachText says what a change does, what paths lose first.
 func reachText(v api.Verdict) string {
-	c := v.Changes
+	c, moved := v.Changes, v.MovedText()
+	if c.Paths == 0 && moved != "" {
+		return moved
+	}
+	if moved != "" {
+		moved = "; " + moved
+	}
+	unreached := api.UnreachedText(c.Unreached, c.Paths)
 	switch {
 	case v.DryRun:
 		return "in a dry run of the API server"
 	case c.Paths == 0:
-		return "changes no effective policy" + movedText(v)
+		return "changes no effective policy"
 	case len(v.Lost) == 0:
-		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + movedText(v)
+		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + unreached + moved
 	}
 	const most = 3
 	var parts []string
@@ -58,17 +65,9 @@ func reachText(v api.Verdict) string {
 	}
 	text := strings.Join(parts, ", ")
 	if !slices.ContainsFunc(v.Lost, func(l api.LostRules) bool { return l.Paths >= c.Paths }) {
-		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
+		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path")) + unreached
 	}
-	return text
-}
-
-// movedText says that requests lose rules which move to another path.
-func movedText(v api.Verdict) string {
-	if slices.ContainsFunc(slices.Concat(v.Reasons, v.Warnings), func(r api.Reason) bool { return r.Code == api.ReasonRulesLost && r.Request != "" }) {
-		return "; requests that move to another route lose rules"
-	}
-	return ""
+	return text + moved
 }
 
 // gainedText says what a route gets which is created.

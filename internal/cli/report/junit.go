@@ -118,7 +118,20 @@ func (r *Report) changesOf(o Object) string {
 			n++
 		}
 	}
-	return changesText(n)
+	return withMoved(changesText(n), n, o.Moved)
+}
+
+// withMoved adds what requests lose that move to another route or rule to a text about a number of
+// changes.
+func withMoved(changes string, n int, moved string) string {
+	switch {
+	case moved == "":
+		return changes
+	case n == 0:
+		return moved
+	default:
+		return changes + "; " + moved
+	}
 }
 
 func changesText(n int) string {

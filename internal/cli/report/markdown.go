@@ -129,7 +129,13 @@ func (r *Report) changesSummary() string {
 	if len(namespaces) > 0 {
 		out += " in " + counted(len(namespaces), "namespace", "namespaces")
 	}
-	return out + text(cut(oneLine(r.Effect), effectLimit))
+	var moved []string
+	for _, o := range r.Objects {
+		if o.Moved != "" && !slices.Contains(moved, o.Moved) {
+			moved = append(moved, o.Moved)
+		}
+	}
+	return withMoved(out+text(cut(oneLine(r.Effect), effectLimit)), len(r.Changes), text(cut(oneLine(strings.Join(moved, ", ")), effectLimit)))
 }
 
 // evaluated returns the text of a report without findings and changes.

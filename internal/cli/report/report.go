@@ -53,7 +53,9 @@ type Object struct {
 	// Operation is CREATE, UPDATE or DELETE; empty if the object is not changed.
 	Operation string
 	Allowed   bool
-	At        Location
+	// Moved says what requests lose that move to another route or rule, "" for nothing.
+	Moved string
+	At    Location
 }
 
 // Severity is what a finding does to the result.
