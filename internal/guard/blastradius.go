@@ -69,14 +69,13 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 	}
 }
 
-// reportBlastRadius reports how many paths the write changes, and denies it where they are
-// more than the limit and not acknowledged.
+// reportBlastRadius reports how many paths the write changes, if some are of other
+// namespaces than its own, and denies it where they are more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
-	if !ev.reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
+	ev.reportGained()
+	if !ev.changesOtherNamespaces() {
 		return
 	}
-	ev.reportGained()
-	others := ev.changesOtherNamespaces()
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
@@ -84,7 +83,7 @@ func (ev *evaluation) reportBlastRadius() {
 		if few && b.said() {
 			continue
 		}
-		within := few || !others
+		within := few
 		var a acknowledgement
 		if !within {
 			a = ev.acknowledgement()
