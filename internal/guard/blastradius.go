@@ -79,11 +79,10 @@ func (ev *evaluation) reportBlastRadius() {
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
-		few := b.limit == 0 || b.paths.count() <= b.limit
-		if few && b.said() {
+		within := b.limit == 0 || b.paths.count() <= b.limit
+		if within && b.said() {
 			continue
 		}
-		within := few
 		var a acknowledgement
 		if !within {
 			a = ev.acknowledgement()

@@ -373,6 +373,14 @@ func (l *ruleLoss) them() string {
 	return "it"
 }
 
+// kept stands for the rules that are lost, also beside those in their place.
+func (l *ruleLoss) kept() string {
+	if l.gone == "" {
+		return fmt.Sprintf("what %s sets", l.on.Before.Ref(l.from).Key())
+	}
+	return l.them()
+}
+
 // replacedText says why a rule of another policy is in force, and what keeps the one before.
 func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (why, advice string) {
 	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
@@ -490,7 +498,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		}
 		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach %s to %s as well", policy.Key(), to)
 	case l.route != (api.Ref{}):
-		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach %s to %s to keep %s", policy.Key(), l.route, l.them())
+		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach %s to %s to keep %s", policy.Key(), l.route, l.kept())
 	case now == nil:
 		return fmt.Sprintf("%s is deleted with %s", it, ev.change.Object().Ref()), ""
 	case now.Invalid != nil:
@@ -502,17 +510,16 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		if t.Target == ev.change.Object().Ref() && ev.change.After == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), ""
 		}
-		advice = fmt.Sprintf("to keep %s, change the target of %s as well", l.them(), policy.Key())
-		if t.Section != "" {
-			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.them(), t.Section, policy.Key())
+		if t.Reason == api.TargetNotFound && t.Section != "" {
+			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
 		}
 		return effective.Describe(now, t), advice
 	}
 	if t, ok := lostReference(ev, now); ok {
-		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.them())
+		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
 	}
 	if s := lostSelector(ev, now, at); s != nil {
-		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.them()
+		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
 	}
 	if to := elsewhere(was, l.on.After); to != "" {
 		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach %s to %s as well", policy.Key(), to)
