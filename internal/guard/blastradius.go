@@ -69,20 +69,22 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 	}
 }
 
-// reportBlastRadius reports how many paths the write changes, if some are of other
-// namespaces than its own, and denies it where they are more than the limit and not acknowledged.
+// reportBlastRadius reports how many paths the write changes, and denies it where they are
+// more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
-	ev.reportGained()
-	if !ev.changesOtherNamespaces() {
+	if !ev.reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
 		return
 	}
+	ev.reportGained()
+	others := ev.changesOtherNamespaces()
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
-		within := b.limit == 0 || b.paths.count() <= b.limit
-		if within && b.said() {
+		few := b.limit == 0 || b.paths.count() <= b.limit
+		if few && b.said() {
 			continue
 		}
+		within := few || !others
 		var a acknowledgement
 		if !within {
 			a = ev.acknowledgement()

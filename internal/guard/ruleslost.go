@@ -280,11 +280,11 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	case l.gone != "":
 		f.What += ": " + why
 	case why != "":
-		f.What += ", since " + why
-		fallthrough
+		f.Short += entries
+		f.What = f.Short + ", since " + why
 	default:
 		f.Short += entries
-		f.What += entries
+		f.What = f.Short
 	}
 	return f
 }
@@ -321,7 +321,7 @@ func (l *ruleLoss) subject() (objects, lose string) {
 		return objectsText(l.on.Before, n), "lose"
 	}
 	if r := l.on.Before.Path.Route; r == nil || l.paths == 1 && len(r.Rules) > 1 {
-		if l.route == (api.Ref{}) {
+		if r != nil && l.route == (api.Ref{}) {
 			return endText(l.on.After), "loses" // by the name that it has then
 		}
 		return endText(l.on.Before), "loses"
@@ -359,7 +359,11 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 		if by == policy {
 			return "its own overrides take effect instead", ""
 		}
-		return fmt.Sprintf("rules of %s are atomic and have no effect beside those of %s", policy.Key(), by.Key()), l.mergeAdvice(it, policy, by)
+		whose := "its rules"
+		if l.gone == "" {
+			whose = "rules of " + policy.Key()
+		}
+		return fmt.Sprintf("%s are atomic, so they have no effect beside those of %s", whose, by), l.mergeAdvice(it, policy, by)
 	default:
 		return l.replacedText(it, policy, by, written)
 	}
@@ -466,16 +470,15 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 		return sameValueAdvice(policy, by)
 	}
 	s := l.kind.Strategy
-	repeat := fmt.Sprintf("to keep %s, repeat %s in %s", it, it, by.Key())
 	if s.Field == "" || !slices.Contains(s.Allowed, "merge") && !slices.Contains(s.Allowed, "patch") {
-		return repeat
+		return fmt.Sprintf("repeat %s in %s to keep %s", it, by.Key(), it)
 	}
 	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
 	how := fmt.Sprintf("set %s: %s in its defaults", s.Field, with)
 	if defaults := l.kind.Blocks.Defaults; l.rules[0].block == merge.Bare && len(defaults) > 0 {
 		how = fmt.Sprintf("move %s to %s with %s: %s", it, defaults[0], s.Field, with)
 	}
-	return fmt.Sprintf("%s, or ask the owner of %s to %s", repeat, policy.Key(), how)
+	return fmt.Sprintf("to keep %s, ask the owner of %s to %s, or repeat %s in %s", it, policy.Key(), how, it, by.Key())
 }
 
 // detachedText says why a policy is no longer on a path, or takes no part on it.
@@ -488,7 +491,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	}
 	switch {
 	case l.way == lossCondition:
-		return fmt.Sprintf("the condition of %s is not met any more", policy.Key()), ""
+		return it + " has a condition that is not met any more", ""
 	case policy == ev.change.Object().Ref():
 		return it + " is deleted", ""
 	case l.moved:
@@ -496,9 +499,9 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		if l.route != (api.Ref{}) {
 			to = l.route.String()
 		}
-		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach %s to %s as well", policy.Key(), to)
+		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach the policy to %s as well", to)
 	case l.route != (api.Ref{}):
-		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach %s to %s to keep %s", policy.Key(), l.route, l.kept())
+		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
 	case now == nil:
 		return fmt.Sprintf("%s is deleted with %s", it, ev.change.Object().Ref()), ""
 	case now.Invalid != nil:
@@ -522,7 +525,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
 	}
 	if to := elsewhere(was, l.on.After); to != "" {
-		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach %s to %s as well", policy.Key(), to)
+		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach the policy to %s as well", to)
 	}
 	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), ""
 }
