@@ -363,7 +363,7 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 		if l.gone == "" {
 			whose = "rules of " + policy.Key()
 		}
-		return fmt.Sprintf("%s are atomic, so they have no effect beside those of %s", whose, by), l.mergeAdvice(it, policy, by)
+		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, by.Key()), l.mergeAdvice(it, policy, by)
 	default:
 		return l.replacedText(it, policy, by, written)
 	}
