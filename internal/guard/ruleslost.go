@@ -390,7 +390,7 @@ func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (wh
 	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
 	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
 	if _, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false); why != "" {
-		why = strings.Replace(why, "it", by.Key(), 1)
+		why = strings.Replace(why, "it ", by.Key()+" ", 1)
 	}
 	if l.gone != "" && why == "" {
 		why = by.String() + " takes precedence"
