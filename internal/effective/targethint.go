@@ -72,14 +72,14 @@ func ParentHint(v *snapshot.View, p gateway.Parent, readsAll bool) string {
 	case elsewhere != api.Ref{}:
 		return fmt.Sprintf("did you mean %s?", elsewhere)
 	case meant == "":
-		return listSections(v.Get(p.Ref()))
+		return ListSections(v.Get(p.Ref()))
 	}
 	return meant
 }
 
-// listSections lists the listeners or ports of a parent, each with its name and number; "" if
-// there are none.
-func listSections(o snapshot.Object) string {
+// ListSections lists the listeners or ports of an object, each with its name and number, or the
+// names of its rules; "" if there are none.
+func ListSections(o snapshot.Object) string {
 	what, all := "listeners", []string(nil)
 	add := func(listeners []gateway.Listener) {
 		for _, l := range listeners {
@@ -91,6 +91,8 @@ func listSections(o snapshot.Object) string {
 		add(o.Listeners)
 	case *gateway.ListenerSet:
 		add(o.Listeners)
+	case *gateway.Route:
+		what, all = "named rules", SectionsOf(o)
 	case *gateway.Service:
 		what = "ports"
 		for _, port := range o.Ports {

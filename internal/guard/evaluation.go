@@ -177,7 +177,6 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
-	ev.reportUnreadKinds()
 	ev.reportNoPath()
 	ev.reportUnreached()
 	ev.reportOverriddenOwn()
@@ -197,6 +196,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 		return err
 	}
 	ev.reportLostRules()
+	ev.reportUnreadKinds()
 	ev.reportBlastRadius()
 	return nil
 }

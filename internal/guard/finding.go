@@ -88,6 +88,16 @@ func (fs *findings) add(f Finding) {
 	}
 }
 
+// said reports whether a finding with a code has a text.
+func (fs findings) said(code api.ReasonCode, text string) bool {
+	for _, f := range fs {
+		if f.Code == code && strings.Contains(f.What, text) {
+			return true
+		}
+	}
+	return false
+}
+
 func strictness(a api.Action) int {
 	return slices.Index([]api.Action{api.Audit, api.Warn, api.Deny}, a)
 }

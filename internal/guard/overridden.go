@@ -59,11 +59,14 @@ func overrideTarget(r *overriddenRule) string {
 // them if the policy is replaced as a whole.
 func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules string, whole bool) {
 	by := r.on.Ref(r.key.to)
-	on := ""
+	on := " on " + objectsText(r.on, r.objects)
 	if r.paths < ev.overriddenRules.ownPaths {
-		on = fmt.Sprintf(" on %d of %s", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"))
+		on = fmt.Sprintf(" on %d of %s (%s)", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"), objectsText(r.on, r.objects))
 	}
-	overrides, why := precedenceText(r, whole)
+	overrides, why := precedenceText(r.key.cause, r.key.from, r.key.to, whole)
+	if why != "" {
+		why = ", since " + why
+	}
 	f.Policy = &by
 	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s%s", rules, on, by, overrides, overrideTarget(r), why)
 	f.Short = fmt.Sprintf("%s no effect%s: %s %s%s", rules, on, by, overrides, why)
@@ -85,30 +88,30 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 
 // precedenceText says what the policy in force does to a rule, or to the policy as a
 // whole, and why.
-func precedenceText(r *overriddenRule, whole bool) (does, why string) {
+func precedenceText(cause overriddenCause, from, to *merge.Policy, whole bool) (does, why string) {
 	does = "takes precedence"
-	switch r.key.cause {
+	switch cause {
 	case byOrder:
-		why = ", since it comes first in the order of the kind"
+		why = "it comes first in the order of the kind"
 	case byFilter:
-		why = ", since its filter comes first"
+		why = "its filter comes first"
 	case byAge:
-		why = ", since it is older"
+		why = "it is older"
 	case byName:
-		why = ", since it is as old and first by name"
+		why = "it is as old and first by name"
 	case byYouth:
-		why = ", since it is newer"
+		why = "it is newer"
 	case bySection:
-		why = ", since it is attached to the section"
+		why = "it is attached to the section"
 	case bySpecific:
-		why = ", since it is more specific"
+		why = "it is more specific"
 	case byUnset:
 		does = "unsets it"
 	case byOverride, byItself:
 		does = "overrides it"
 	}
-	if r.key.cause == byName && nameOf(r.key.from) < nameOf(r.key.to) {
-		why = ", since it is as old and last by name"
+	if cause == byName && nameOf(from) < nameOf(to) {
+		why = "it is as old and last by name"
 	}
 	if whole {
 		does = "replaces the policy as a whole"

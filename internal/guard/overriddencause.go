@@ -150,7 +150,7 @@ func (d *ownDefaults) add(e *effective.Effective, o *merge.Outcome, l merge.Lost
 		had = &overriddenRule{key: overriddenRuleKey{from: o.Policy, rule: rule, to: l.To.Policy, inForce: l.InForce, whole: whole, cause: cause}, lost: l, on: e}
 		d.replaced[rule] = had
 	}
-	had.paths++
+	had.addPath(e)
 	had.several = had.several || had.key.to != l.To.Policy
 	had.key.whole = had.key.whole && whole
 }

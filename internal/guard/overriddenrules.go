@@ -43,6 +43,9 @@ type overriddenRule struct {
 	lost  merge.Lost
 	on    *effective.Effective
 	paths int
+	// objects is the number of objects of the paths, the last of which is last.
+	objects int
+	last    api.Ref
 	// several is set if other policies replace the rule on other paths.
 	several bool
 }
@@ -58,11 +61,22 @@ func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merg
 	had := s.rules[k]
 	switch {
 	case had != nil:
-		had.paths++
 	case s.max == 0 || len(s.rules) < s.max:
-		s.rules[k] = &overriddenRule{key: k, lost: l, on: e, paths: 1}
+		had = &overriddenRule{key: k, lost: l, on: e}
+		s.rules[k] = had
 	default:
 		s.truncated = true
+		return
+	}
+	had.addPath(e)
+}
+
+// addPath counts a path; those of one object come together.
+func (r *overriddenRule) addPath(e *effective.Effective) {
+	r.paths++
+	if at := objectOf(e); r.objects == 0 || r.last != at {
+		r.objects++
+		r.last = at
 	}
 }
 

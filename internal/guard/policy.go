@@ -59,6 +59,10 @@ func (ev *evaluation) checkTarget(t api.Target) {
 
 // targetAdvice says what to do about a target that does not exist.
 func (ev *evaluation) targetAdvice(t api.Target) string {
+	sections := "" // as secret as those of a parent
+	if ev.guard.ReadsAll || t.Target.Namespace == ev.policy.Namespace {
+		sections = effective.ListSections(ev.after.Get(t.Target))
+	}
 	switch hint := effective.TargetHint(ev.after, t, ev.guard.ReadsAll); {
 	case t.Refused != "":
 		return "choose another target, or move the policy to a namespace that is allowed to target this one"
@@ -66,6 +70,8 @@ func (ev *evaluation) targetAdvice(t api.Target) string {
 		return "check the selector and the labels of the objects"
 	case hint != "":
 		return hint
+	case sections != "" && t.Section != "":
+		return sections
 	default:
 		return "check the target's kind, name and section, or create it"
 	}

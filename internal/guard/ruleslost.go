@@ -283,14 +283,18 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	if l.moved {
 		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
 	}
-	if l.gone == "" {
-		f.Short += ev.entriesText(l)
-		f.What = f.Short
-		return f // that is all of it
-	}
 	var why string
 	why, f.Advice = ev.lossText(l)
-	f.What += ": " + why
+	switch entries := ev.entriesText(l); {
+	case l.gone != "":
+		f.What += ": " + why
+	case why != "":
+		f.Short += entries
+		f.What = f.Short + ", since " + why
+	default:
+		f.Short += entries
+		f.What = f.Short
+	}
 	return f
 }
 
@@ -323,9 +327,12 @@ func (l *ruleLoss) subject() (objects, lose string) {
 		return l.movedText(), "lose"
 	}
 	if n := len(l.objects); n > 1 {
-		return fmt.Sprintf("%s and %d more", objectOf(l.on.Before), n-1), "lose"
+		return objectsText(l.on.Before, n), "lose"
 	}
 	if r := l.on.Before.Path.Route; r == nil || l.paths == 1 && len(r.Rules) > 1 {
+		if r != nil && l.route == (api.Ref{}) {
+			return endText(l.on.After), "loses" // by the name that it has then
+		}
 		return endText(l.on.Before), "loses"
 	}
 	return objectOf(l.on.Before).String(), "loses"
@@ -351,23 +358,59 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 	is := l.on.After
 	policy, by := is.Ref(l.from), is.Ref(l.by)
 	written := by == ev.change.Object().Ref()
-	it, its := "it", "its"
-	if names := l.gone + l.replaced; strings.Contains(names, " and ") || l.gone != "" && l.replaced != "" {
-		it, its = "them", "their"
-	}
+	it := l.them()
 	switch l.way {
 	case lossUnset:
 		return fmt.Sprintf("%s unsets %s", by, it), fmt.Sprintf("remove %s from its unset list to keep %s", it, it)
 	case lossWhole:
-		return ev.wholeText(l, by, written), l.keepAdvice(it, by, written)
+		return ev.wholeText(l, by, written), l.keepAdvice(it, by, written, policy)
 	case lossAtomic:
 		if by == policy {
 			return "its own overrides take effect instead", ""
 		}
-		return fmt.Sprintf("its rules are atomic, so they have no effect beside those of %s", by), l.mergeAdvice(it, policy)
+		whose := "its rules"
+		if l.gone == "" {
+			whose = "rules of " + policy.Key()
+		}
+		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, by.Key()), l.mergeAdvice(it, policy, by)
 	default:
-		return fmt.Sprintf("%s takes %s place", by, its), ""
+		return l.replacedText(it, policy, by, written)
 	}
+}
+
+// them stands for the rules that are lost.
+func (l *ruleLoss) them() string {
+	if strings.Contains(l.gone+l.replaced, " and ") || l.gone != "" && l.replaced != "" {
+		return "them"
+	}
+	return "it"
+}
+
+// kept stands for the rules that are lost, also beside those in their place.
+func (l *ruleLoss) kept() string {
+	if l.gone == "" {
+		return fmt.Sprintf("what %s sets", l.on.Before.Ref(l.from).Key())
+	}
+	return l.them()
+}
+
+// replacedText says why a rule of another policy is in force, and what keeps the one before.
+func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (why, advice string) {
+	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
+	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
+	if _, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false); why != "" {
+		why = strings.Replace(why, "it ", by.Key()+" ", 1)
+	}
+	if l.gone != "" && why == "" {
+		why = by.String() + " takes precedence"
+	}
+	if l.gone == "" {
+		it = l.replaced
+	}
+	if written {
+		return why, fmt.Sprintf("leave %s out to keep what %s sets", it, policy.Key())
+	}
+	return why, fmt.Sprintf("to keep what %s sets, ask the owner of %s to leave %s out", policy.Key(), by.Key(), it)
 }
 
 // wholeText says that a policy replaces the one above it as a whole.
@@ -408,7 +451,10 @@ func levelText(e *effective.Effective, p *merge.Policy) string {
 }
 
 // keepAdvice says how the closer policy keeps the rules of the one that it replaces.
-func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool) string {
+func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool, policy api.Ref) string {
+	if l.gone == "" {
+		return sameValueAdvice(policy, by)
+	}
 	in := ""
 	if !written {
 		in = " in " + by.Key()
@@ -422,56 +468,87 @@ func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool) string {
 	return fmt.Sprintf("repeat %s%s to keep %s", it, in, it)
 }
 
+// sameValueAdvice says how rules keep their values where another policy sets them anyway.
+func sameValueAdvice(policy, by api.Ref) string {
+	return fmt.Sprintf("to keep what %s sets, repeat it in %s", policy.Key(), by.Key())
+}
+
 // mergeAdvice says how a policy with atomic rules keeps them beside others.
-func (l *ruleLoss) mergeAdvice(it string, policy api.Ref) string {
+func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
+	if l.gone == "" {
+		return sameValueAdvice(policy, by)
+	}
 	s := l.kind.Strategy
 	if s.Field == "" || !slices.Contains(s.Allowed, "merge") && !slices.Contains(s.Allowed, "patch") {
-		return fmt.Sprintf("repeat %s to keep %s", it, it)
+		return fmt.Sprintf("repeat %s in %s to keep %s", it, by.Key(), it)
 	}
 	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
 	how := fmt.Sprintf("set %s: %s in its defaults", s.Field, with)
 	if defaults := l.kind.Blocks.Defaults; l.rules[0].block == merge.Bare && len(defaults) > 0 {
 		how = fmt.Sprintf("move %s to %s with %s: %s", it, defaults[0], s.Field, with)
 	}
-	return fmt.Sprintf("to keep %s, ask the owner of %s to %s, or repeat %s", it, policy.Key(), how, it)
+	return fmt.Sprintf("to keep %s, ask the owner of %s to %s, or repeat %s in %s", it, policy.Key(), how, it, by.Key())
 }
 
 // detachedText says why a policy is no longer on a path, or takes no part on it.
 func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	was, policy := l.on.Before, l.on.Before.Ref(l.from)
 	now, _ := ev.after.Get(policy).(*policykind.Policy)
+	it, at := "it", was.Path.Element(was.Level(l.from))
+	if l.gone == "" {
+		it = policy.Key() // since the text begins with the one in its place
+	}
 	switch {
 	case l.way == lossCondition:
-		return "its condition is not met any more", ""
+		return it + " has a condition that is not met any more", ""
 	case policy == ev.change.Object().Ref():
-		return "it is deleted", ""
+		return it + " is deleted", ""
 	case l.moved:
 		to := endText(l.on.After)
 		if l.route != (api.Ref{}) {
 			to = l.route.String()
 		}
-		return fmt.Sprintf("it is attached to %s", was.Path.Element(was.Level(l.from))), fmt.Sprintf("attach the policy to %s as well", to)
+		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach the policy to %s as well", to)
 	case l.route != (api.Ref{}):
-		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep them", l.route.Key())
+		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
 	case now == nil:
-		return fmt.Sprintf("it is deleted with %s", ev.change.Object().Ref()), ""
+		return fmt.Sprintf("%s is deleted with %s", it, ev.change.Object().Ref()), ""
 	case now.Invalid != nil:
-		return "it becomes invalid", ""
+		return it + " becomes invalid", ""
+	case l.on.After.Unread != "":
+		return l.on.After.Unread, ""
 	}
 	if t, ok := lostTarget(ev, now); ok {
 		if t.Target == ev.change.Object().Ref() && ev.change.After == nil {
-			return fmt.Sprintf("it is attached to %s, which is deleted", t.Target), ""
+			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), ""
 		}
-		return effective.Describe(now, t), ""
+		if t.Reason == api.TargetNotFound && t.Section != "" {
+			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
+		}
+		return effective.Describe(now, t), advice
 	}
 	if t, ok := lostReference(ev, now); ok {
-		return fmt.Sprintf("%s no longer refers to it by %s", t.Ref, t.AttachedBy), ""
+		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
 	}
-	at := was.Path.Element(was.Level(l.from))
+	if s := lostSelector(ev, now, at); s != nil {
+		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
+	}
 	if to := elsewhere(was, l.on.After); to != "" {
-		return fmt.Sprintf("it is attached to %s, and does not apply on %s", at, to), fmt.Sprintf("attach the policy to %s as well", to)
+		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach the policy to %s as well", to)
 	}
-	return fmt.Sprintf("it is attached to %s, which does not lead there any more", at), ""
+	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), ""
+}
+
+// lostSelector returns a selector of a policy that selected an object before the write, which
+// changes its labels or those of its namespace, and does not after it.
+func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *policykind.Selector {
+	for _, t := range p.Targets {
+		object := api.Ref{Group: t.Ref.Group, Kind: t.Ref.Kind, Namespace: on.Namespace, Name: on.Name}
+		if ev.before.Selects(p, t, object) && !ev.after.Selects(p, t, object) {
+			return t.Selector
+		}
+	}
+	return nil
 }
 
 // elsewhere names the gateway, Service or listener of a path after the write, "" if it is

@@ -19,6 +19,15 @@ func pathsText(e *effective.Effective, n int) string {
 	return text
 }
 
+// objectsText names the first of a number of objects that paths lead to.
+func objectsText(e *effective.Effective, n int) string {
+	text := objectOf(e).String()
+	if n > 1 {
+		text += fmt.Sprintf(" and %d more", n-1)
+	}
+	return text
+}
+
 // pathText names a path by what it is about, and where it comes from.
 func pathText(e *effective.Effective) string {
 	p := &e.Path

@@ -264,10 +264,10 @@ func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
 		why = "is as old and first by name"
 	}
 	ev.report(api.ReasonUnreached, api.Warn, Finding{
-		What: fmt.Sprintf("no request reaches %s on %s if the implementation accepts only one kind of route on a hostname, as Gateway API requires: %s, which has an intersecting hostname, %s; if it accepts both, the more specific match takes a request",
+		What: fmt.Sprintf("no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match takes a request",
 			r.Ref(), entry, by.Ref(), why),
 		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", r.Ref(), entry, by.Ref(), why),
-		Advice: "use hostnames of their own",
+		Advice: "give it a hostname of its own",
 	})
 }
 

@@ -34,7 +34,8 @@ func (ev *evaluation) observeUnread(p effective.Pair) {
 	u.Add(p.After)
 }
 
-// reportUnreadKinds warns of gateways that do not read policies.
+// reportUnreadKinds warns of gateways that do not read policies, unless that is said as the
+// cause of a loss.
 func (ev *evaluation) reportUnreadKinds() {
 	for _, u := range ev.unread {
 		what := fmt.Sprintf("policies have no effect on %s: ", api.Plural(u.Paths, "path"))
@@ -42,6 +43,9 @@ func (ev *evaluation) reportUnreadKinds() {
 			what = "the policy has no effect on " + api.Plural(u.Paths, "path") + ": "
 		}
 		for _, why := range u.Reasons() {
+			if ev.findings.said(api.ReasonRulesLost, why) {
+				continue
+			}
 			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {
 				ev.report(api.ReasonNoPath, api.Warn, Finding{What: "the policy has no effect: " + why, Short: "no effect: " + why})
 				continue

@@ -299,9 +299,9 @@ func (r *reader) checkOwnFields(at *field.Path, content map[string]any, own []st
 		return
 	}
 	own = slices.DeleteFunc(own, func(name string) bool { return name == "" })
-	for name, value := range content {
+	for name := range content {
 		if meant := editdistance.Closest(name, own); meant != "" && meant != name && !slices.Contains(own, name) {
-			r.invalid(at.Child(name), typeName(value), "unknown field: did you mean %q?", meant)
+			r.errs = append(r.errs, field.Forbidden(at.Child(name), fmt.Sprintf("unknown field: did you mean %q?", meant)))
 		}
 	}
 }

@@ -237,8 +237,7 @@ func (r *targetReader) labelSelector(at *field.Path, fields map[string]any) labe
 func (r *targetReader) checkAllowed(t *Target) {
 	kind := r.kind.target(t.Ref.PolicyKind())
 	if kind == nil {
-		value := t.Ref.PolicyKind().String()
-		r.errs = append(r.errs, field.NotSupported(r.at, value, kindNames(r.kind.Targets.Kinds, value)))
+		r.errs = append(r.errs, r.kindNotSupported(t.Ref.PolicyKind()))
 		return
 	}
 	t.Virtual = kind.Virtual
@@ -318,16 +317,18 @@ func (r *targetReader) crossNamespace(t *Target) {
 	}
 }
 
-// kindNames returns the names of the kinds, those of Gateway API without their group
-// unless that would be the refused value.
-func kindNames(kinds []api.TargetKind, refused string) []string {
-	out := make([]string, len(kinds))
-	for i, k := range kinds {
+// kindNotSupported returns the error about a kind that the policy may not target, with the
+// kinds that it may, those of Gateway API without their group.
+func (r *targetReader) kindNotSupported(kind api.PolicyKind) *field.Error {
+	names, meant := make([]string, len(r.kind.Targets.Kinds)), ""
+	for i, k := range r.kind.Targets.Kinds {
 		name := api.PolicyKind{Group: k.Group, Kind: k.Kind}.String()
-		out[i] = strings.TrimSuffix(name, "."+api.GatewayGroup)
-		if k.Kind == refused {
-			out[i] = name
+		names[i] = strings.TrimSuffix(name, "."+api.GatewayGroup)
+		if strings.EqualFold(k.Kind, kind.Kind) {
+			meant = fmt.Sprintf("; did you mean %s?", name)
 		}
 	}
-	return out
+	err := field.NotSupported(r.at, kind.String(), names)
+	err.Detail += meant
+	return err
 }

@@ -34,7 +34,7 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 	for _, namespace := range namespaces {
 		for p := range v.selecting.withPrefix(key(object.Group, object.Kind, namespace)) {
 			for i, t := range p.Targets {
-				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.isDuplicate(p, i, object) {
+				if t.Ref.Namespace != namespace || !v.Selects(p, t, object) || v.isDuplicate(p, i, object) {
 					continue
 				}
 				if !yield(p, v.granted(p, resolved(p, t, object))) {
@@ -54,7 +54,7 @@ func (v *View) isDuplicate(p *policykind.Policy, i int, object api.Ref) bool {
 		if o.Section != t.Section || o.Port != t.Port || o.Refused != "" && t.Refused == "" {
 			continue
 		}
-		if o.Selector == nil && o.Ref == object || j < i && v.selects(p, o, object) {
+		if o.Selector == nil && o.Ref == object || j < i && v.Selects(p, o, object) {
 			return true
 		}
 	}
@@ -69,8 +69,8 @@ func resolved(p *policykind.Policy, t policykind.Target, object api.Ref) policyk
 	return t
 }
 
-// selects reports whether a target of a policy selects an object.
-func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref) bool {
+// Selects reports whether a target of a policy selects an object.
+func (v *View) Selects(p *policykind.Policy, t policykind.Target, object api.Ref) bool {
 	if t.Selector == nil || t.Ref.PolicyKind() != object.PolicyKind() {
 		return false
 	}
@@ -119,7 +119,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 		}
 		selected := false
 		for o := range v.candidates(p, t) {
-			if !v.selects(p, t, o.Ref()) {
+			if !v.Selects(p, t, o.Ref()) {
 				continue
 			}
 			selected = true

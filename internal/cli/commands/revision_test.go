@@ -171,7 +171,7 @@ func TestAnInvalidManifestBeforeTheChangeCanBeRepaired(t *testing.T) {
 	assert.Empty(t, got)
 	assert.Equal(t, exitOK, result.code)
 	got, result = compared(t, revision(t, "all.yaml", twoGateways+"---"+routeOn("a")), revision(t, "all.yaml", twoGateways+"---"+broken))
-	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop denied:SchemaInvalid denied:SchemaInvalid"}, got)
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop denied:SchemaInvalid"}, got)
 	assert.Equal(t, exitNegative, result.code)
 }
 

@@ -75,7 +75,9 @@ func kubectlMessages(stderr string) []string {
 			out = append(out, noMatch.ReplaceAllString(line, "$1"))
 		}
 	}
-	out = slices.DeleteFunc(out, func(s string) bool { return s == "" })
+	out = slices.DeleteFunc(out, func(s string) bool {
+		return s == "" || strings.Contains(s, "some validation rules were not checked") // which is no help to readers
+	})
 	slices.Sort(out)
 	return out
 }

@@ -115,14 +115,15 @@ func (k *Kind) validate(ctx context.Context, v *version, object, old map[string]
 	return append(errs, meta.validateCommon(len(errs) > 0)...), nil
 }
 
-// validateRules validates the CEL rules, unless other errors make that impossible.
+// validateRules validates the CEL rules, unless other errors make that impossible: the API
+// server says so in an error of its own.
 func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorList, object, old map[string]any, r ratchet) (field.ErrorList, error) {
 	rules := v.celRules()
 	if rules == nil {
 		return nil, nil
 	}
 	if slices.ContainsFunc(errs, preventsRules) {
-		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}, nil
+		return nil, nil
 	}
 	var oldObject any
 	if old != nil {
