@@ -70,7 +70,7 @@ func writeContent(w io.Writer, o snapshot.Object) {
 		for _, b := range o.Blocks {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
 			for _, r := range b.Rules {
-				fmt.Fprintln(w, r.Key)
+				fmt.Fprint(w, r.Key, " ")
 				writeJSON(w, r.Value)
 			}
 		}
