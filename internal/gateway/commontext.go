@@ -9,15 +9,15 @@ import (
 	"unicode"
 )
 
-// commonText returns a short text that meets all of some conditions and none of others.
-// Paths have no query and no fragment. work is the cost of the search.
-func commonText(met, unmet []condition, path bool) (text string, found bool, d doubt, work int) {
+// commonText returns a short text that meets all of some conditions on a part of requests, and
+// none of others. work is the cost of the search.
+func commonText(met, unmet []condition, part string) (text string, found bool, d doubt, work int) {
 	s := textSearch{met: len(met)}
 	for _, c := range slices.Concat(met, unmet) {
 		if c.unread {
 			d = unread
 		}
-		parsed, err := syntax.Parse(c.expression(), syntax.Perl)
+		parsed, err := syntax.Parse(c.asExpression(), syntax.Perl)
 		if err != nil {
 			return "", false, unsearched, 0
 		}
@@ -28,7 +28,7 @@ func commonText(met, unmet []condition, path bool) (text string, found bool, d d
 		s.progs = append(s.progs, prog)
 		s.steps += len(prog.Inst)
 	}
-	s.runes = runesOf(s.progs, path)
+	s.runes = runesOf(s.progs, part)
 	text, found, done := s.run()
 	switch {
 	case found:
@@ -56,8 +56,8 @@ const (
 	stepsPerWork = 8
 )
 
-// expression returns the condition as a regular expression for a whole text.
-func (c *condition) expression() string {
+// asExpression returns the condition as a regular expression for a whole text.
+func (c *condition) asExpression() string {
 	switch c.op {
 	case anyValue:
 		return `(?s:.*)`
@@ -192,9 +192,11 @@ func (s *textSearch) step(p *syntax.Prog, at []uint32, last, r rune) (next []uin
 const shownRunes = "xa0A1b2c3-_./"
 
 // runesOf returns one of each of the runes that no program distinguishes, those that are
-// easier to read first. There are no control characters in requests.
-func runesOf(progs []*syntax.Prog, path bool) []rune {
-	cuts := []rune{' ', '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, unicode.MaxASCII, unicode.MaxASCII + 1, 0xd800, 0xe000}
+// easier to read first. Paths have no query and no fragment. Of control characters, headers
+// have tabs, and only parameters, which are decoded, have others.
+func runesOf(progs []*syntax.Prog, part string) []rune {
+	path := part != partHeader && part != partParam
+	cuts := []rune{0, '\t', '\t' + 1, ' ', '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, unicode.MaxASCII, unicode.MaxASCII + 1, 0xd800, 0xe000}
 	if path {
 		cuts = append(cuts, '#', '#'+1, '?', '?'+1)
 	}
@@ -203,7 +205,7 @@ func runesOf(progs []*syntax.Prog, path bool) []rune {
 			cuts = append(cuts, cutsOf(&p.Inst[i])...)
 		}
 	}
-	cuts = slices.DeleteFunc(cuts, func(r rune) bool { return r < ' ' || r > unicode.MaxRune })
+	cuts = slices.DeleteFunc(cuts, func(r rune) bool { return r < 0 || r > unicode.MaxRune })
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
 	var shown, rest []rune
@@ -212,7 +214,8 @@ func runesOf(progs []*syntax.Prog, path bool) []rune {
 		if i+1 < len(cuts) {
 			to = cuts[i+1] - 1
 		}
-		if from == unicode.MaxASCII || from >= 0xd800 && from < 0xe000 || path && (from == '#' || from == '?') {
+		control := part != partParam && (from < ' ' && (from != '\t' || part != partHeader) || from == unicode.MaxASCII)
+		if control || from >= 0xd800 && from < 0xe000 || path && (from == '#' || from == '?') {
 			continue
 		}
 		if k := strings.IndexFunc(shownRunes, func(r rune) bool { return from <= r && r <= to }); k >= 0 {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"testing"
 
@@ -14,7 +15,7 @@ func exact(value string) condition  { return condition{op: exactly, value: value
 func TestCommonText(t *testing.T) {
 	for name, row := range map[string]struct {
 		met, unmet []condition
-		path       bool
+		part       string // that of a header if empty
 		want       string // "" for none
 		doubt      doubt
 	}{
@@ -28,16 +29,18 @@ func TestCommonText(t *testing.T) {
 		"a beginning within":                   {met: []condition{regexCondition("(^|x)a"), regexCondition(".a")}, want: "xa"},
 		"what others do not take":              {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bx]")}, want: "c"},
 		"what others take":                     {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bc]")}},
-		"characters that no path has":          {met: []condition{regexCondition("/a[?#]")}, path: true},
+		"characters that no path has":          {met: []condition{regexCondition("/a[?#]")}, part: partPath},
 		"the same in a header":                 {met: []condition{regexCondition("/a[?#]")}, want: "/a#"},
-		"control characters":                   {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}},
+		"control characters in a path":         {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, part: partPath},
+		"in a header":                          {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, want: "a\t"},
+		"in a parameter":                       {met: []condition{regexCondition(`a\n+`)}, part: partParam, want: "a\n"},
 		"an expression that cannot be read":    {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
 		"one that takes too long":              {met: []condition{regexCondition("(.*a.{12}){9}"), regexCondition("(.*b.{12}){9}")}, doubt: unsearched},
 		"one that is not needed to be read":    {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
 		"one that cannot be read under prefix": {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, found, d, work := commonText(row.met, row.unmet, row.path)
+			got, found, d, work := commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
 			assert.Equal(t, row.want, got)
 			assert.Equal(t, row.want != "", found)
 			assert.Equal(t, row.doubt, d)
@@ -76,7 +79,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 				texts = append(texts, text)
 			}
 		}
-		got, ok, d, _ := commonText(met, unmet, true)
+		got, ok, d, _ := commonText(met, unmet, partPath)
 		require.Equal(t, none, d)
 		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
 		if ok {
@@ -90,7 +93,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, found, _ := meet(prefix("/a"), c, nil, true, new(int))
+	value, found, _ := meet(prefix("/a"), c, nil, partPath, new(int))
 	require.True(t, found)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)

@@ -91,15 +91,19 @@ func criterion(i int, a, b *routeMatch) api.Precedence {
 }
 
 // regexPath reports whether the condition on the path, or on the gRPC service or method,
-// is a regular expression that is not a literal.
+// is written as a regular expression: of one that is a literal, too, the precedence is the
+// implementation's.
 func (m *routeMatch) regexPath() bool {
-	return m.path.op == matchesRegex || m.service.op == matchesRegex || m.method.op == matchesRegex
+	return m.path.expression || m.service.expression || m.method.expression
 }
 
 // pathRank orders the sorts of paths. Of gRPC, the service decides, and the length of the
 // text of a regular expression that does not come first or last.
 func (m *routeMatch) pathRank(order RegexOrder) int {
 	op := m.path.op
+	if m.path.expression {
+		op = matchesRegex
+	}
 	if m.grpc {
 		switch op = m.service.op; {
 		case m.regexPath() && order != RegexAfterExact:

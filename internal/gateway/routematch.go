@@ -32,6 +32,8 @@ type condition struct {
 	op    operator
 	value string         // of a prefix without the slash at its end
 	regex *regexp.Regexp // for the whole value
+	// expression is set if it is written as a regular expression, whatever its operator.
+	expression bool
 	// unread is set for a regular expression that cannot be compiled: regex stands for the
 	// texts that it may match, and that no other condition names.
 	unread bool
@@ -176,25 +178,25 @@ func valueCondition(kind, value string) condition {
 }
 
 // regexCondition returns the condition of a regular expression, which matches whole
-// values. One that is a literal is an exact condition.
+// values. One that is a literal is an exact condition, with the precedence of an expression.
 func regexCondition(text string) condition {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return unreadCondition(text)
 	}
 	if parsed = parsed.Simplify(); parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
-		return condition{op: exactly, value: string(parsed.Rune)}
+		return condition{op: exactly, value: string(parsed.Rune), expression: true}
 	}
 	regex, err := regexp.Compile("^(?:" + text + ")$")
 	if err != nil {
 		return unreadCondition(text)
 	}
-	return condition{op: matchesRegex, value: text, regex: regex}
+	return condition{op: matchesRegex, value: text, regex: regex, expression: true}
 }
 
 // unreadCondition returns the condition of a regular expression that cannot be compiled.
 func unreadCondition(text string) condition {
-	return condition{op: matchesRegex, value: text, unread: true, regex: regexp.MustCompile(fmt.Sprintf("^(?s:.*)%s%016x(?s:.*)$", freeText, maphash.String(textSeed, text)))}
+	return condition{op: matchesRegex, value: text, unread: true, expression: true, regex: regexp.MustCompile(fmt.Sprintf("^(?s:.*)%s%016x(?s:.*)$", freeText, maphash.String(textSeed, text)))}
 }
 
 // conditions returns the conditions of the match that can be regular expressions.
@@ -215,7 +217,7 @@ func (m *routeMatch) spelling() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%t %q %q", m.grpc, m.verb, m.raw)
 	for _, c := range []condition{m.path, m.service, m.method} {
-		fmt.Fprintf(&b, " %d %q", c.op, c.value)
+		fmt.Fprintf(&b, " %d %t %q", c.op, c.expression, c.value)
 	}
 	for _, all := range [][]namedCondition{named(m.headers), named(m.params)} {
 		b.WriteString(";")
@@ -233,7 +235,7 @@ func firstSegment(path string) string {
 }
 
 // HasRegexPaths reports whether some match of the route has a regular expression for its
-// path that is not a literal.
+// path.
 func (r *Route) HasRegexPaths() bool {
 	if !slices.ContainsFunc(r.Rules, func(rule Rule) bool {
 		return bytes.Contains(rule.matches, []byte(gatewayv1.PathMatchRegularExpression))
@@ -423,7 +425,7 @@ const freeVerb = "ANY-METHOD"
 
 // meet returns a value that meets two conditions and none of others, and as few more as
 // possible. Only regular expressions leave a doubt. It adds to the work that this costs.
-func meet(a, b condition, unmet []condition, path bool, work *int) (value string, found bool, d doubt) {
+func meet(a, b condition, unmet []condition, part string, work *int) (value string, found bool, d doubt) {
 	if a.op > b.op {
 		a, b = b, a
 	}
@@ -450,7 +452,7 @@ func meet(a, b condition, unmet []condition, path bool, work *int) (value string
 	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
 		return value, true, none
 	}
-	value, found, d, cost := commonText([]condition{a, b}, unmet, path)
+	value, found, d, cost := commonText([]condition{a, b}, unmet, part)
 	*work += cost
 	return value, found, d
 }

@@ -235,17 +235,17 @@ func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, work *int) (fou
 func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (found bool, d doubt) {
 	onPath := unmet[conditionAt{part: partPath}]
 	if !a.grpc && !b.grpc {
-		if q.Path, found, d = meet(a.path, b.path, onPath, true, work); q.Path == "" {
+		if q.Path, found, d = meet(a.path, b.path, onPath, partPath, work); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
 		return found, d
 	}
 	q.GRPC = true
 	var service, method string
-	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], true, work); !found {
+	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, work); !found {
 		return false, d
 	}
-	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], true, work); !found {
+	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, work); !found {
 		return false, d
 	}
 	if service == "" {
@@ -268,7 +268,7 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (fo
 	if slices.ContainsFunc(paths, takes) {
 		return true, none
 	}
-	path, found, d := meet(a.asPath(), b.asPath(), onPath, true, work)
+	path, found, d := meet(a.asPath(), b.asPath(), onPath, partPath, work)
 	if found && !takes(path) {
 		return false, unsearched
 	}
@@ -279,7 +279,7 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (fo
 func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, work *int) (out []Field, found bool, d doubt) {
 	add := func(name string, x, y condition) bool {
 		var value string
-		value, found, d = meet(x, y, unmet[conditionAt{part, name}], false, work)
+		value, found, d = meet(x, y, unmet[conditionAt{part, name}], part, work)
 		out = append(out, Field{name, value})
 		return found
 	}

@@ -70,8 +70,8 @@ func writeContent(w io.Writer, o snapshot.Object) {
 		for _, b := range o.Blocks {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
 			for _, r := range b.Rules {
-				value, _ := json.Marshal(r.Value) // decoded JSON encodes
-				fmt.Fprintf(w, "%s %s\n", r.Key, value)
+				fmt.Fprint(w, r.Key, " ")
+				writeJSON(w, r.Value)
 			}
 		}
 	case *gateway.Route:
@@ -85,7 +85,17 @@ func writeContent(w io.Writer, o snapshot.Object) {
 		content := *o
 		content.Name, content.Created = "", 0
 		fmt.Fprintln(w, dump.ForHash(content))
+	case *policykind.Profile:
+		writeJSON(w, o.Spec)
+	case *policykind.Definition:
+		writeJSON(w, o.Spec)
 	case *gateway.Class, *gateway.Namespace, *gateway.Service, *gateway.Grant:
 		fmt.Fprintln(w, dump.ForHash(o))
 	}
+}
+
+// writeJSON writes the JSON of a value that was decoded from some.
+func writeJSON(w io.Writer, value any) {
+	data, _ := json.Marshal(value)
+	fmt.Fprintf(w, "%s\n", data)
 }

@@ -12,6 +12,7 @@ import (
 
 // otherReading has the routers of a gateway under a reading that is not the plain one.
 type otherReading struct {
+	reading       gateway.Reading
 	before, after *gateway.Router
 	why           string // requests may go elsewhere
 }
@@ -83,19 +84,32 @@ func (at *gatewayRouters) allReadings(routes ...*gateway.Route) iter.Seq[otherRe
 	}
 }
 
-// fallBack returns the routers under the reading in which requests fall back to routes with
-// less specific hostnames, and whether some routes compete with such.
-func (at *gatewayRouters) fallBack(routes ...*gateway.Route) (otherReading, bool) {
-	if at.mesh || !slices.ContainsFunc(routes, func(r *gateway.Route) bool { return at.competingWith(r).hostnames }) {
-		return otherReading{}, false
+// fallBackReading is a reading in which requests fall back to routes with less specific
+// hostnames, and the same one in which they do not.
+type fallBackReading struct{ with, without otherReading }
+
+// fallBacks returns these readings, if some routes compete with others that have another
+// hostname, by themselves or by their listeners.
+func (at *gatewayRouters) fallBacks(routes ...*gateway.Route) []fallBackReading {
+	if at.mesh || at.before == nil || at.after == nil {
+		return nil
 	}
-	return at.under(gateway.Reading{FallBack: true}), true
+	if !at.before.SharesPorts() && !at.after.SharesPorts() && !slices.ContainsFunc(routes, func(r *gateway.Route) bool { return at.competingWith(r).hostnames }) {
+		return nil
+	}
+	var out []fallBackReading
+	for r := range at.allReadings(routes...) {
+		reading := r.reading
+		reading.FallBack = true
+		out = append(out, fallBackReading{at.under(reading), r})
+	}
+	return out
 }
 
-// fallsBack returns the move of a request under that reading, if nothing serves the request
-// under the plain one before or after the write: else both serve it by the same rules.
-func (at *gatewayRouters) fallsBack(m gateway.Move) (requestMove, bool) {
-	if m.Request == nil || at.before.Route(m.Request).Route != nil && at.after.Route(m.Request).Route != nil {
+// move returns the move of a request that falls back, if nothing serves the request before or
+// after the write where requests do not: else both readings serve it by the same rules.
+func (r *fallBackReading) move(m gateway.Move) (requestMove, bool) {
+	if m.Request == nil || m.To.Route == nil || r.without.before.Route(m.Request).Route != nil && r.without.after.Route(m.Request).Route != nil {
 		return requestMove{}, false
 	}
 	return requestMove{from: m.From, to: m.To, shown: m.Shown, unsure: unsureHostname}, true
@@ -106,7 +120,7 @@ func (at *gatewayRouters) under(r gateway.Reading) otherReading {
 	if known, ok := at.byReading[r]; ok {
 		return known
 	}
-	var out otherReading
+	out := otherReading{reading: r}
 	if at.before != nil {
 		out.before = at.before.With(r)
 	}

@@ -233,8 +233,10 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 			return err
 		}
 	}
-	if r, ok := at.fallBack(routes...); ok {
-		return ev.trackFallingBack(at, r, re, limits)
+	for _, r := range at.fallBacks(routes...) {
+		if err := ev.trackFallingBack(r, re, limits); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -265,15 +267,15 @@ func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re re
 }
 
 // trackFallingBack adds the moves of requests that may fall back to less specific hostnames.
-func (ev *evaluation) trackFallingBack(at *gatewayRouters, reading otherReading, re reroutedObject, limits gateway.MoveLimits) error {
+func (ev *evaluation) trackFallingBack(reading fallBackReading, re reroutedObject, limits gateway.MoveLimits) error {
 	var err error
 	limits.Alive = func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}
 	limits.Work, limits.MaxWork = &ev.requests.fallBackWork, maxMovedRulesWork
-	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
-		if move, ok := at.fallsBack(m); ok {
+	for m := range gateway.Moves(reading.with.before, reading.with.after, re.before, re.after, limits) {
+		if move, ok := reading.move(m); ok {
 			from := placeOfServed(m.From)
 			ev.requests.moves[from] = addMove(ev.requests.moves[from], move)
 		}
@@ -359,13 +361,13 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 			}
 		}
 	}
-	if r, ok := at.fallBack(x.Route); ok && r.after != nil {
-		for _, l := range r.before.ListenersAt(x) {
-			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
+	for _, r := range at.fallBacks(x.Route) {
+		for _, l := range r.with.before.ListenersAt(x) {
+			for w := range r.with.before.Witnesses(x.Route, x.Rule, &l, r.with.after) {
 				if w.Request == nil {
 					continue
 				}
-				if m, ok := at.fallsBack(gateway.NewMove(w.Request, r.before, r.after)); ok && m.to.Route != nil {
+				if m, ok := r.move(gateway.NewMove(w.Request, r.with.before, r.with.after)); ok {
 					to = addMove(to, m)
 				}
 			}

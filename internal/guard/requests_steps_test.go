@@ -7,10 +7,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -214,4 +216,22 @@ spec: {policyKind: {group: kuadrant.io, kind: RateLimitPolicy}, rules: [{path: l
 			assert.Equal(t, row.paths, ev.hasPaths)
 		})
 	}
+}
+
+// An acknowledgement of one edit of how policies are read is none of another.
+func TestAcknowledgementsOfKinds(t *testing.T) {
+	profile := func(field string) Change {
+		p := &policykind.Profile{}
+		p.Spec.Kind, p.Spec.Blocks.Defaults = "Paint", []string{field}
+		return Change{Operation: Update, After: p}
+	}
+	definition := func(version string) Change {
+		d := &policykind.Definition{}
+		d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: version}}
+		return Change{Operation: Update, After: d}
+	}
+	assert.Equal(t, profile("defaults").hash(), profile("defaults").hash())
+	assert.NotEqual(t, profile("defaults").hash(), profile("base").hash())
+	assert.Equal(t, definition("v1").hash(), definition("v1").hash())
+	assert.NotEqual(t, definition("v1").hash(), definition("v2").hash())
 }
