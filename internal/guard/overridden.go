@@ -59,16 +59,22 @@ func overrideTarget(r *overriddenRule) string {
 // them if the policy is replaced as a whole.
 func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules string, whole bool) {
 	by := r.on.Ref(r.key.to)
-	on := " on " + objectsText(r.on, r.objects)
+	objects := objectsText(r.on, r.objects)
+	paths, on := "", " on "+objects
 	if r.paths < ev.overriddenRules.ownPaths {
-		on = fmt.Sprintf(" on %d of %s (%s)", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"), objectsText(r.on, r.objects))
+		paths = fmt.Sprintf(" on %d of %s", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"))
+		on = fmt.Sprintf("%s (%s)", paths, objects)
 	}
 	overrides, why := precedenceText(r.key.cause, r.key.from, r.key.to, whole)
 	if why != "" {
 		why = ", since " + why
 	}
 	f.Policy = &by
-	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s%s", rules, on, by, overrides, overrideTarget(r), why)
+	named := on
+	if objects == overrideTarget(r) || objects == by.String() {
+		named = paths // it is named anyway
+	}
+	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s%s", rules, named, by, overrides, overrideTarget(r), why)
 	f.Short = fmt.Sprintf("%s no effect%s: %s %s%s", rules, on, by, overrides, why)
 	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
 	if r.key.cause == bySpecific {

@@ -21,7 +21,10 @@ func pathsText(e *effective.Effective, n int) string {
 
 // objectsText names the first of a number of objects that paths lead to.
 func objectsText(e *effective.Effective, n int) string {
-	text := objectOf(e).String()
+	text := endText(e)
+	if e.Path.Route != nil {
+		text = e.Path.Route.Ref().String()
+	}
 	if n > 1 {
 		text += fmt.Sprintf(" and %d more", n-1)
 	}

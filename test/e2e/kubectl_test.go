@@ -53,7 +53,7 @@ func TestKubectl(t *testing.T) {
 func warnsWriter(t *testing.T, g testNamespaces, _ *server.Server) {
 	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "warned", 1))
 	succeed(t, got)
-	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge; ask the owner of INFRA/gw-auth\n"), got.Stderr)
+	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect on HTTPRoute APP/toystore: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge; ask the owner of INFRA/gw-auth\n"), got.Stderr)
 	assert.Equal(t, `{"asOf":"last write","state":"PartiallyEnforced","paths":{"total":2,"enforced":0,"partiallyEnforced":2,"overridden":0,"inactive":0},`+
 		g.expand(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/warned", outcome))
 	succeed(t, g.kubectl("delete", "authpolicy/warned"))

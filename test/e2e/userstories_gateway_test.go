@@ -96,7 +96,7 @@ func (c *cluster) gatewayOverridePolicy(t *testing.T) {
 		route:          `rules: {authentication: {c: R}}`,
 		want:           map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`},
 		gatewayWarning: "rules.authentication.c of AuthPolicy go-app/route loses its effect",
-		routeWarning:   "rules.authentication.c has no effect: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
+		routeWarning:   "rules.authentication.c has no effect on HTTPRoute go-app/toystore: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
 	}
 	e.run(t, c.prepare(t, "go"))
 }

@@ -129,7 +129,7 @@ func requireLossWarning(t *testing.T, got env.Result, part string) {
 	succeed(t, got)
 	var lost []string
 	for line := range strings.Lines(got.Stderr) {
-		if strings.Contains(line, "no effect") || strings.Contains(line, "loses its effect") {
+		if strings.Contains(line, "no effect") || strings.Contains(line, "loses its effect") || part != "" && strings.Contains(line, part) {
 			lost = append(lost, line)
 		}
 	}
