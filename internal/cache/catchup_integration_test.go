@@ -163,7 +163,7 @@ func catchesUpWithChangedKind(t *testing.T, e *env.Env) {
 	must(t, e.Kubectl("label", "crd", crd, label+"=direct", "--overwrite"))
 	defer func() { must(t, e.Kubectl("label", "crd", crd, label+"=inherited", "--overwrite")) }()
 	end := r.goCatchUp(t, colourRef)
-	for <-held.lists != "customresourcedefinitions" { //nolint:revive // all resources are listed side by side
+	for <-held.lists != "customresourcedefinitions" { // all resources are listed side by side
 	}
 	assertBlocked(t, end, "the definition has changed")
 
