@@ -22,7 +22,7 @@ const (
 	// metadataTimeout the time for it to arrive.
 	metadataPageSize = 500
 	metadataTimeout  = 10 * time.Second
-	// eventTimeout is how long CatchUp waits for the events that a source lacks.
+	// eventTimeout is how long CatchUp waits by default for the events that a source lacks.
 	// Usually they arrive within milliseconds.
 	eventTimeout = time.Second
 )
@@ -92,7 +92,7 @@ func (w *Watcher) verify(ctx context.Context) map[api.PolicyKind]*metadataList {
 	var group sync.WaitGroup
 	for _, f := range w.reflectors() {
 		group.Go(func() {
-			list, err := f.verify(ctx, w.clients.metadata.Resource(f.gvr))
+			list, err := f.verify(ctx, w.clients.metadata.Resource(f.gvr), w.eventTimeout)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -108,13 +108,14 @@ func (w *Watcher) verify(ctx context.Context) map[api.PolicyKind]*metadataList {
 	return out
 }
 
-// verify lists the metadata of a resource, and waits until the source has the list.
-func (f *reflector) verify(ctx context.Context, from metadata.Getter) (*metadataList, error) {
+// verify lists the metadata of a resource, and waits until the source has the list, as long
+// as timeout says.
+func (f *reflector) verify(ctx context.Context, from metadata.Getter, timeout time.Duration) (*metadataList, error) {
 	list, err := f.listMetadata(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	for late := time.Now().Add(eventTimeout); !f.health.verify(list); background.Sleep(ctx, eventTimeout/50) {
+	for late := time.Now().Add(timeout); !f.health.verify(list); background.Sleep(ctx, eventTimeout/50) {
 		if ctx.Err() != nil || time.Now().After(late) {
 			return nil, errLate
 		}

@@ -106,7 +106,7 @@ func assertBlocked(t *testing.T, end <-chan []snapshot.Observation, msg string) 
 	select {
 	case <-end:
 		t.Fatal(msg)
-	case <-time.After(time.Second):
+	case <-time.After(time.Second / 4):
 	}
 }
 

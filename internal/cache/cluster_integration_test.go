@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -199,7 +200,7 @@ func startWatcher(t *testing.T, cfg *rest.Config) *running {
 	t.Helper()
 	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
 	var err error
-	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.log()})
+	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.log(), EventTimeout: time.Minute})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

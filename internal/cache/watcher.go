@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,9 @@ type Options struct {
 	// Exempt is a namespace whose policies are ignored because its writes are not
 	// evaluated: the namespace of the server. Empty for none.
 	Exempt string
+	// EventTimeout is how long CatchUp waits for events before it lists a resource in full; 0
+	// for a second.
+	EventTimeout time.Duration
 }
 
 // Watcher keeps a store up to date with a cluster. It is safe for concurrent use.
@@ -41,6 +45,8 @@ type Watcher struct {
 	restored   chan restore
 	relistedAt time.Time
 	restores   atomic.Uint64
+
+	eventTimeout time.Duration // see Options
 }
 
 // New returns a Watcher that feeds the store once it is started. The store must have
@@ -54,7 +60,7 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), stopped: make(chan struct{}), restored: make(chan restore, 1)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), stopped: make(chan struct{}), restored: make(chan restore, 1), eventTimeout: cmp.Or(opts.EventTimeout, eventTimeout)}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			store: s, kind: policykind.KindDefinition, log: w.registry.logger(sourceDefinitions),
