@@ -27,5 +27,5 @@ func (r *Route) lostMatches(rule int, after *Route) []*routeMatch {
 	for i := range after.Rules {
 		has = append(has, after.matchesOf(i)...)
 	}
-	return slices.DeleteFunc(r.matchesIn(rule), func(m *routeMatch) bool { return slices.Contains(has, hashOf(m.spelling())) })
+	return slices.DeleteFunc(r.matchesIn(rule), func(m *routeMatch) bool { return slices.Contains(has, m.hash()) })
 }

@@ -191,7 +191,7 @@ func (r *Route) matchHashes() []uint64 {
 	return r.Memoize(matchHashesKey{}, func() any { //nolint:forcetypeassert // it has no other value
 		out := make([]uint64, len(r.routeMatches()))
 		for i := range r.compiled {
-			out[i] = hashOf(r.compiled[i].spelling())
+			out[i] = r.compiled[i].hash()
 		}
 		return out
 	}).([]uint64)

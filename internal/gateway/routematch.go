@@ -208,24 +208,29 @@ func (m *routeMatch) conditions() []condition {
 	return out
 }
 
-// spelling returns the conditions in one of their spellings, that of all matches with the
-// same conditions.
-func (m *routeMatch) spelling() string {
-	named := func(all []namedCondition) []namedCondition {
-		return slices.SortedFunc(slices.Values(all), func(a, b namedCondition) int { return strings.Compare(a.name, b.name) })
+// hash identifies the conditions: matches that select the same requests have the same hash,
+// however they are written.
+func (m *routeMatch) hash() uint64 {
+	type of struct {
+		name       string
+		op         operator
+		expression bool
+		value      string
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%t %q %q", m.grpc, m.verb, m.raw)
+	var h maphash.Hash
+	h.SetSeed(textSeed)
+	maphash.WriteComparable(&h, [3]any{m.grpc, m.verb, m.raw})
 	for _, c := range []condition{m.path, m.service, m.method} {
-		fmt.Fprintf(&b, " %d %t %q", c.op, c.expression, c.value)
+		maphash.WriteComparable(&h, of{"", c.op, c.expression, c.value})
 	}
-	for _, all := range [][]namedCondition{named(m.headers), named(m.params)} {
-		b.WriteString(";")
+	for _, all := range [][]namedCondition{m.headers, m.params} {
+		all = slices.SortedFunc(slices.Values(all), func(a, b namedCondition) int { return strings.Compare(a.name, b.name) })
+		maphash.WriteComparable(&h, len(all))
 		for _, c := range all {
-			fmt.Fprintf(&b, " %q %d %q", c.name, c.op, c.value)
+			maphash.WriteComparable(&h, of{c.name, c.op, false, c.value})
 		}
 	}
-	return b.String()
+	return h.Sum64()
 }
 
 // firstSegment returns what is between the first two slashes of a path.

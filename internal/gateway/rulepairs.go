@@ -3,7 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"hash/fnv"
+	"hash/maphash"
 	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -108,7 +108,12 @@ func (r *Route) fingerprints() []uint64 {
 	for i := range r.Rules {
 		matches := r.matchesOf(i)
 		slices.Sort(matches)
-		out[i] = hashOf(slices.Compact(matches))
+		var h maphash.Hash
+		h.SetSeed(textSeed)
+		for _, m := range slices.Compact(matches) {
+			maphash.WriteComparable(&h, m)
+		}
+		out[i] = h.Sum64()
 	}
 	return out
 }
@@ -180,10 +185,4 @@ func readMatches[T any](data json.RawMessage) ([]T, error) {
 	}
 	m, err := decode.As[[]T](data)
 	return *m, err
-}
-
-func hashOf(plain any) uint64 {
-	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(plain) // a hash takes every write, and matches are plain data
-	return h.Sum64()
 }
