@@ -14,7 +14,7 @@ import (
 // route returns the path's route with the effective values of the fields that the
 // kind controls, nil for a kind that controls none. It is output only and never
 // written to the route.
-func (e *Effective) route(h Hides) *api.EffectiveRoute {
+func (e *Effective) route() *api.EffectiveRoute {
 	if e.member == nil {
 		return nil
 	}
@@ -24,17 +24,10 @@ func (e *Effective) route(h Hides) *api.EffectiveRoute {
 	for _, f := range e.member.places {
 		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
 		value, origin, ok := e.valueOf(f.rule)
-		if hidden, first := e.hidesField(f.rule, h); hidden {
-			shown.Redacted, origin, value = true, first, nil
-		}
-		if ok || shown.Redacted {
+		switch {
+		case ok:
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
-		}
-		switch {
-		case shown.Redacted:
-			object = dropAt(object, f.at)
-		case ok:
 			object = setAt(object, f.at, value)
 		case e.member.sets(f.rule):
 			object = removeAt(object, f.at) // an override unsets it
@@ -42,28 +35,8 @@ func (e *Effective) route(h Hides) *api.EffectiveRoute {
 		out.Fields = append(out.Fields, shown)
 	}
 	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
-	if out.Redacted = h.hides(e.Path.Route.Ref()); out.Redacted {
-		out.Spec = map[string]any{}
-		return out
-	}
 	out.Spec = onlyRule(object, e.Path.Rule)
 	return out
-}
-
-// hidesField reports whether some rule at or below a key has a hidden value, and returns
-// the origin of the first one at or below it. Whether a hidden value is null must not be
-// shown.
-func (e *Effective) hidesField(k merge.Key, h Hides) (hidden bool, first merge.Origin) {
-	for _, r := range e.Rules {
-		if h == nil || !k.Holds(r.Key) {
-			continue
-		}
-		if first.Policy == nil {
-			first = r.From
-		}
-		hidden = hidden || h.hides(e.Ref(r.From.Policy))
-	}
-	return hidden, first
 }
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule

@@ -13,28 +13,21 @@ import (
 // policy. A rule filters by the rules that it matches: a key, a prefix of keys or a bare
 // name, as in an unset list. ok is false if it matches none.
 func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
-	return e.ExplainHiding(rule, nil)
-}
-
-// ExplainHiding is Explain without the values and conditions that a reader is not allowed
-// to read.
-func (e *Effective) ExplainHiding(rule *merge.Name, h Hides) (x api.Explanation, ok bool) {
 	x = api.Explanation{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
 		Policies: make([]api.Contribution, 0, len(e.Outcomes)),
-		Rules:    e.explainRules(rule, h),
+		Rules:    e.explainRules(rule),
 	}
 	for i := range e.Outcomes {
-		c := e.contribution(&e.Outcomes[i], rule, h)
+		c := e.contribution(&e.Outcomes[i], rule)
 		if rule == nil || len(c.Blocks) > 0 || len(c.Unset) > 0 {
 			x.Policies = append(x.Policies, c)
 		}
 	}
 	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
 	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !bindingMatches(rule, b) })
-	e.redactBindings(x.Bindings, h)
 	for _, n := range e.Notes {
-		x.Notes = append(x.Notes, e.noteText(n, e.hidesAny(h)))
+		x.Notes = append(x.Notes, e.NoteText(n))
 	}
 	if e.Unread != "" {
 		x.Notes = append(x.Notes, e.Unread)
@@ -56,7 +49,7 @@ func bindingMatches(filter *merge.Name, b api.Binding) bool {
 	return false
 }
 
-func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) api.Contribution {
+func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contribution {
 	c := api.Contribution{
 		Policy: e.Ref(o.Policy), State: e.StateOf(o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
@@ -67,9 +60,6 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) 
 		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
 		if b.When != nil {
 			part.When = b.When.String()
-			if part.Redacted = h.hides(c.Policy); part.Redacted {
-				part.When = ""
-			}
 		}
 		for _, r := range b.Rules {
 			if !matchesFilter(filter, r.Key) {
@@ -90,7 +80,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) 
 			c.Unset = append(c.Unset, u.String())
 		}
 	}
-	c.Lost = slices.DeleteFunc(e.lostRules(o, h), func(l api.LostRule) bool {
+	c.Lost = slices.DeleteFunc(e.LostRules(o), func(l api.LostRule) bool {
 		return filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
 	})
 	return c
@@ -137,7 +127,7 @@ func (e *Effective) unsets(entry, filter merge.Name) bool {
 }
 
 // explainRules returns the rules that are in force or were lost, by key.
-func (e *Effective) explainRules(filter *merge.Name, h Hides) []api.ExplainedRule {
+func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 	rules := make(map[string]*api.ExplainedRule)
 	at := func(k merge.Key) *api.ExplainedRule {
 		r := rules[k.String()]
@@ -151,10 +141,7 @@ func (e *Effective) explainRules(filter *merge.Name, h Hides) []api.ExplainedRul
 		if matchesFilter(filter, r.Key) {
 			from := e.Ref(r.From.Policy)
 			x := at(r.Key)
-			x.From, x.Block, x.Redacted = &from, r.From.Block.String(), h.hides(from)
-			if !x.Redacted {
-				x.Value = merge.Plain(r.Value)
-			}
+			x.From, x.Block, x.Value = &from, r.From.Block.String(), merge.Plain(r.Value)
 		}
 	}
 	all := e.Result.Outcomes // that of the route's own fields included
@@ -162,15 +149,10 @@ func (e *Effective) explainRules(filter *merge.Name, h Hides) []api.ExplainedRul
 		for _, l := range all[i].Lost {
 			if matchesFilter(filter, l.Key) {
 				x := at(l.Key)
-				lost := api.LostFrom{
-					Policy: e.Ref(all[i].Policy), Block: l.Block.String(),
-					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce),
-					Equal: e.showsEqual(h, all[i].Policy, &l),
-				}
-				if lost.Redacted = h.hides(lost.Policy); !lost.Redacted {
-					lost.Value = merge.Plain(l.Value)
-				}
-				x.Lost = append(x.Lost, lost)
+				x.Lost = append(x.Lost, api.LostFrom{
+					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
+					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
+				})
 			}
 		}
 	}
@@ -183,40 +165,23 @@ func (e *Effective) explainRules(filter *merge.Name, h Hides) []api.ExplainedRul
 }
 
 // NoteText returns the text of a note about a condition.
-func (e *Effective) NoteText(n merge.Note) string { return e.noteText(n, false) }
-
-// noteText is NoteText. With hidden it has neither the names in the condition nor the
-// error, which may contain values of any policy on the path.
-func (e *Effective) noteText(n merge.Note, hidden bool) string {
-	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
-	switch {
-	case hidden && n.Answer.Err == nil:
-		return block + " refers to a field that is not set: the block does not apply"
-	case hidden && n.Block == merge.Overrides:
-		return block + " cannot be evaluated, so the block applies"
-	case hidden:
-		return block + " cannot be evaluated, so the block does not apply"
-	case n.Answer.Err == nil:
-		return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", block, n.Answer.Missing)
-	case n.Block == merge.Overrides:
-		return fmt.Sprintf("%s cannot be evaluated, so the block applies: %v", block, n.Answer.Err)
-	default:
-		return fmt.Sprintf("%s cannot be evaluated, so the block does not apply: %v", block, n.Answer.Err)
+func (e *Effective) NoteText(n merge.Note) string {
+	if n.Answer.Err != nil {
+		return fmt.Sprintf("%s: %v", e.notEvaluated(n), n.Answer.Err)
 	}
+	return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", e.conditionText(n), n.Answer.Missing)
 }
 
-// redactBindings removes what hidden policies select, and the matches of a hidden route.
-func (e *Effective) redactBindings(all []api.Binding, h Hides) {
-	if h == nil || len(all) == 0 || e.Path.Route == nil {
-		return
+func (e *Effective) conditionText(n merge.Note) string {
+	return fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
+}
+
+// notEvaluated says what follows from a condition that cannot be evaluated.
+func (e *Effective) notEvaluated(n merge.Note) string {
+	if n.Block == merge.Overrides {
+		return e.conditionText(n) + " cannot be evaluated, so the block applies"
 	}
-	route := h.hides(e.Path.Route.Ref())
-	for i := range all {
-		b := &all[i]
-		if route || h.hides(b.From) {
-			b.By, b.AlsoMatches, b.Hostnames, b.Redacted = nil, nil, nil, true
-		}
-	}
+	return e.conditionText(n) + " cannot be evaluated, so the block does not apply"
 }
 
 // CompareExplanations orders explanations as CompareItems orders effective

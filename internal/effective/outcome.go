@@ -222,46 +222,6 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	return out
 }
 
-// OfHiding is Of without what a reader is not allowed to read.
-func (all *Outcomes) OfHiding(v *snapshot.View, p *policykind.Policy, h Hides) api.Outcome {
-	out := all.Of(v, p)
-	if h == nil {
-		return out
-	}
-	hidden := h.hides(p.Ref())
-	if t := all.tallies[&p.Policy]; t != nil {
-		out.Lost = losses(t.lostHiding(h, hidden))
-		if out.State == api.Unreached && (hidden || t.taken.By.Route != nil && h.hides(t.taken.By.Route.Ref())) {
-			out.Message = "no request reaches its paths"
-		}
-	}
-	if hidden {
-		out.Targets, out.Redacted = []api.Target{}, true
-		if out.Message != "" && out.Paths.Total == 0 {
-			out.Message = "the reason is not shown, because you are not allowed to get the policy"
-		}
-	}
-	return out
-}
-
-// lostHiding returns the losses without whether a hidden value is equal.
-func (t *tally) lostHiding(h Hides, hidden bool) map[loss]*lossCount {
-	out := make(map[loss]*lossCount, len(t.lost))
-	for _, l := range slices.SortedFunc(maps.Keys(t.lost), compareLosses) { // a reader's rights are limited in number
-		n := t.lost[l]
-		hidden := hidden || h(l.to) || l.inForce != (api.Ref{}) && h(l.inForce)
-		l.equal = l.equal && !hidden
-		sum := out[l]
-		if sum == nil {
-			sum = new(lossCount)
-			out[l] = sum
-		}
-		sum.paths += n.paths
-		sum.whole += n.whole
-	}
-	return out
-}
-
 // losses returns lost rules, sorted by rule and policies.
 func losses(lost map[loss]*lossCount) []api.LostCount {
 	var out []api.LostCount

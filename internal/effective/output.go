@@ -10,13 +10,9 @@ import (
 )
 
 // API returns the effective policy as in the JSON output.
-func (e *Effective) API() api.EffectivePolicy { return e.APIHiding(nil) }
-
-// APIHiding is API without the values that a reader is not allowed to read.
-func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
-	spec, redacted := e.specWithout(h)
+func (e *Effective) API() api.EffectivePolicy {
 	out := api.EffectivePolicy{
-		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: spec, Redacted: redacted,
+		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: e.Spec(),
 		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
 		Policies: make([]api.PolicyOnPath, 0, len(e.Outcomes)),
 		NotRead:  e.Unread,
@@ -27,8 +23,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 	}
 	for i, r := range rules {
 		origin := api.RuleOrigin{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
-		origin.Redacted = h.hides(origin.From)
-		if e.Kind.HasOwnKey(r.Rule) && !origin.Redacted {
+		if e.Kind.HasOwnKey(r.Rule) {
 			origin.Value = merge.Plain(r.Value)
 		}
 		if collects {
@@ -40,23 +35,21 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
+			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.LostRules(o),
 		})
 	}
 	out.Unprotected = e.unprotected()
-	out.Route = e.route(h)
+	out.Route = e.route()
 	return out
 }
 
 // LostRules returns the rules that a policy lost on the path, by key.
-func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule { return e.lostRules(o, nil) }
-
-func (e *Effective) lostRules(o *merge.Outcome, h Hides) []api.LostRule {
+func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
 	var out []api.LostRule
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: e.showsEqual(h, o.Policy, &l),
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })

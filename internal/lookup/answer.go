@@ -74,16 +74,15 @@ func (a *answering) findRequest(context.Context) error {
 	if a.Asked == nil {
 		return nil
 	}
-	r := &reader{view: a.View, object: a.Objects[0], hides: a.Hides}
-	if err := a.Asked.checkPlace(r); err != nil {
+	if err := a.checkPlace(); err != nil {
 		return err
 	}
 	served, err := a.Asked.Find(a.View)
 	if err != nil {
 		return err
 	}
-	served.restrict(r)
-	a.Request, a.status.Request = served, served.API()
+	a.Request = a.restrict(served)
+	a.status.Request = a.Request.API()
 	a.limitRequest()
 	return nil
 }

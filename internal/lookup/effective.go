@@ -66,7 +66,7 @@ func (a *answering) items(limit limit) []api.EffectivePolicy {
 	var items []api.EffectivePolicy
 	routes := make(map[api.Ref]bool) // of the items, whose fields are controlled
 	for _, m := range a.paths {
-		item := m.APIHiding(a.Hides)
+		item := a.Hides.Item(m.Effective)
 		if !limit.fits(len(items), item) {
 			break
 		}
@@ -78,7 +78,7 @@ func (a *answering) items(limit limit) []api.EffectivePolicy {
 	all := slices.Clip(items)
 	for _, e := range a.controls {
 		if e.Path.Route != nil && routes[e.Path.Route.Ref()] {
-			all = append(all, e.APIHiding(a.Hides))
+			all = append(all, a.Hides.Item(e))
 		}
 	}
 	slices.SortFunc(all, effective.CompareItems)
@@ -94,7 +94,7 @@ func (a *answering) explanations(limit limit) (items []api.Explanation, total in
 		if total > len(items) && a.Rule == nil {
 			return items, len(a.paths)
 		}
-		x, ok := m.ExplainHiding(a.Rule, a.Hides)
+		x, ok := a.Hides.Explanation(m.Effective, a.Rule)
 		if !ok {
 			continue
 		}
@@ -127,7 +127,7 @@ func (q *Query) WithoutPolicy(ctx context.Context, kinds []*policykind.Kind) ([]
 	var items []api.EffectivePolicy
 	err := q.walkView(ctx, q.View.WithKinds(kinds), true, func(e *effective.Effective) {
 		if len(e.Outcomes) == 0 && q.Matches(e) && attachable(e) {
-			items = append(items, e.APIHiding(q.Hides))
+			items = append(items, q.Hides.Item(e))
 		}
 	})
 	slices.SortFunc(items, effective.CompareItems)
@@ -157,7 +157,7 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 func (q *Query) outcomesOf(sum *effective.Outcomes, policies []*policykind.Policy) []api.Outcome {
 	out := make([]api.Outcome, len(policies))
 	for i, p := range policies {
-		out[i] = sum.OfHiding(q.View, p, q.Hides)
+		out[i] = q.Hides.Outcome(sum, q.View, p)
 		if hint := q.targetHint(&out[i]); hint != "" {
 			out[i].Message += "; " + hint
 		}

@@ -109,9 +109,6 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 		v := &verdicts[i]
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
-		if a.redact {
-			redactVerdict(v)
-		}
 	}
 	result := commandResult{show: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
 	if out.isReport() {

@@ -67,7 +67,10 @@ func (a *app) checkOnCluster(ctx context.Context, err error, f changeFlags, out 
 		if err != nil {
 			return err
 		}
-		v.Warnings = warnings
+		if v.Warnings = warnings; a.redact {
+			redactReasons(v.Reasons)
+			redactReasons(v.Warnings)
+		}
 		verdicts = append(verdicts, v)
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {

@@ -78,9 +78,6 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if flags.revisions.isSet() {
 		items = net.items()
 	}
-	if a.redact {
-		redactChanges(items)
-	}
 	result := commandResult{show: func(p printers.Printer) error { return p.Changes(items, objects) }}
 	if out.isReport() {
 		b := a.newReport("diff", out)
@@ -91,14 +88,23 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	return a.writeResult(&out, result)
 }
 
-// changeOf returns what a write of an object does to a path, as the JSON contract shows it.
-func changeOf(p effective.Pair, object api.Ref, operation string) api.Change {
-	e := p.Effective()
+// changeOf returns what a step does to a path, as the JSON contract shows it.
+func (e *evaluatedStep) changeOf(p effective.Pair) api.Change {
+	object, operation := e.objectAndOperation()
+	on := p.Effective()
 	lost, protection := guard.LostGroups(p)
-	return api.Change{
-		Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
+	out := api.Change{
+		Object: object, Operation: operation, PolicyKind: on.Kind.Ref(), Path: on.Path.Elements(),
 		Rules: p.Rules(), Lost: lost, LostProtection: protection, Gained: guard.Gained(p), Unreached: p.Unreached,
 	}
+	for _, r := range out.Rules {
+		for _, v := range []*api.RuleValue{r.Before, r.After} {
+			if e.redacted && v != nil {
+				v.Value, v.Redacted = nil, true
+			}
+		}
+	}
+	return out
 }
 
 // movedText says what requests lose that move to another route or rule by a step, "" for nothing.
@@ -108,10 +114,9 @@ func (e *evaluatedStep) movedText() string {
 
 // differences returns the effective policies that a step alters, sorted by kind and path.
 func (e *evaluatedStep) differences() []api.Change {
-	ref, operation := e.objectAndOperation()
 	var out []api.Change
 	for _, p := range e.pairs {
-		out = append(out, changeOf(p, ref, operation))
+		out = append(out, e.changeOf(p))
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {
 		return effective.CompareItems(

@@ -98,6 +98,8 @@ type evaluatedStep struct {
 	// sequence is the place of the step in the order in which the steps of two revisions
 	// were applied; 0 if they were in the order of the result.
 	sequence int
+	// redacted is set if values of policies are left out (redactStep).
+	redacted bool
 
 	kindChange *kindChange
 }
@@ -159,13 +161,20 @@ func allowsAll(*guard.Decision) bool { return true }
 
 // evaluate evaluates a change, and returns the steps that affect effective policies.
 // allows reports whether a step takes effect for those after it.
-func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) (steps []evaluatedStep, err error) {
 	s := *c.source // that of the result afterwards
 	defer func() { a.warnControllers(s.view) }()
 	if c.flags.revisions.isSet() {
-		return a.evaluateRevisions(ctx, c.flags, &s, c.steps, allows)
+		steps, err = a.evaluateRevisions(ctx, c.flags, &s, c.steps, allows)
+	} else {
+		steps, err = a.evaluateSet(ctx, c.flags, &s, c.set, allows)
 	}
-	return a.evaluateSet(ctx, c.flags, &s, c.set, allows)
+	for i := range steps {
+		if a.redact {
+			redactStep(&steps[i])
+		}
+	}
+	return steps, err
 }
 
 // evaluateAsAllowed is evaluate as if every step were allowed. It prints nothing.

@@ -99,10 +99,7 @@ func (c *netChange) item() api.EffectivePolicy {
 }
 
 // change returns the change as the JSON contract shows it.
-func (c *netChange) change() api.Change {
-	object, operation := c.causes[len(c.causes)-1].objectAndOperation()
-	return changeOf(c.Pair, object, operation)
-}
+func (c *netChange) change() api.Change { return c.causes[len(c.causes)-1].changeOf(c.Pair) }
 
 // was returns the path before the change, nil if there was none or it has the same name.
 func (c *netChange) was() []api.PathElement {

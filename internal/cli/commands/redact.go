@@ -4,42 +4,36 @@ import (
 	"fmt"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
 )
 
-// redactChanges removes the values of rules.
-func redactChanges(items []api.Change) {
-	for _, c := range items {
-		redactRules(c.Rules)
-	}
-}
-
-func redactRules(rules []api.RuleChange) {
-	for _, r := range rules {
-		for _, v := range []*api.RuleValue{r.Before, r.After} {
-			if v != nil {
-				v.Value, v.Redacted = nil, true
+// redactStep removes the values of policies from the result of a step. All that commands
+// print of it, in whatever format, is made of it.
+func redactStep(e *evaluatedStep) {
+	e.redacted = true
+	for _, all := range [][]guard.Finding{e.decision.Denials, e.decision.Warnings, e.decision.Audits} {
+		for i := range all {
+			if f := &all[i]; !withoutValues[f.Code] {
+				f.What, f.Short, f.Advice = redactedMessage(f.Code, f.Rule, f.Policy, ""), "", ""
 			}
 		}
 	}
 }
 
-func redactVerdict(v *api.Verdict) {
-	for i := range v.Reasons {
-		redactReason(&v.Reasons[i])
-	}
-	for i := range v.Warnings {
-		redactReason(&v.Warnings[i])
+// redactReasons replaces messages of an API server.
+func redactReasons(all []api.Reason) {
+	for i := range all {
+		r := &all[i]
+		r.Message = redactedMessage(r.Code, r.Rule, r.Policy, r.Message)
 	}
 }
 
 func redactViolations(all []api.Violation) {
-	for i, v := range all {
-		all[i].Message = redactedMessage(v.Code, v.Rule, v.Policy, v.Message)
+	for i := range all {
+		v := &all[i]
+		v.Message = redactedMessage(v.Code, v.Rule, v.Policy, v.Message)
 	}
 }
-
-// redactReason replaces a message that may quote a policy.
-func redactReason(r *api.Reason) { r.Message = redactedMessage(r.Code, r.Rule, r.Policy, r.Message) }
 
 // withoutValues are the reasons whose messages name objects, rules and requests, and do not
 // quote the content of a policy, or not where values are redacted.

@@ -12,14 +12,13 @@ import (
 // reportBuilder makes the report of a command.
 type reportBuilder struct {
 	report.Report
-	paths  reportPaths
-	redact bool
+	paths reportPaths
 }
 
 func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	return &reportBuilder{
 		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes, Remarks: a.remarks},
-		paths:  reportPaths{root: f.root}, redact: a.redact,
+		paths:  reportPaths{root: f.root},
 	}
 }
 
@@ -58,17 +57,13 @@ func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforc
 
 func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity report.Severity) {
 	ref, operation := e.objectAndOperation()
-	reason := f.Reason()
-	if b.redact {
-		redactReason(&reason)
-	}
 	at := f.Field
 	if at == "" && e.old != nil {
 		at = e.stored.FirstChange(e.old)
 	}
 	b.Findings = append(b.Findings, report.Finding{
 		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
-		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.stored, at),
+		Rule: f.Rule, Policy: f.Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
 		CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
 	})
 }
@@ -83,9 +78,6 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 			change.Causes = append(change.Causes, b.object(e))
 		}
 		all = append(all, change.Change)
-		if b.redact {
-			redactRules(change.Rules)
-		}
 		b.Changes = append(b.Changes, change)
 	}
 	b.Effect = api.ChangesText(all)

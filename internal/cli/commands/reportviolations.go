@@ -19,9 +19,6 @@ func (b *reportBuilder) addViolations(q *query, found []api.Violation) {
 			Severity: severityOf(v.Action), Code: v.Code, Object: v.Object, PolicyKind: v.PolicyKind, Path: v.Path,
 			Rule: v.Rule, Policy: v.Policy, Message: v.Message,
 		}
-		if b.redact {
-			f.Message = redactedMessage(v.Code, v.Rule, v.Policy, v.Message)
-		}
 		if o := manifests[v.Object]; o != nil {
 			f.At = b.paths.location(o, v.Field)
 		}

@@ -228,11 +228,7 @@ func (c *changeEvaluator) decode(ctx context.Context, kinds *manifest.Kinds, s s
 func (a *app) warnSchemaFindings(d *guard.Decision) {
 	for _, f := range slices.Concat(d.Denials, d.Warnings) {
 		if f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField {
-			reason := f.Reason()
-			if a.redact {
-				redactReason(&reason)
-			}
-			a.warnf("%s: %s", d.Change.Object().Ref(), reason.Message)
+			a.warnf("%s: %s", d.Change.Object().Ref(), f.Message())
 		}
 	}
 }

@@ -81,14 +81,14 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	}
 	found = a.warnUnchecked(found)
 	a.warnInactiveConstraints(q.source)
+	if a.redact {
+		redactViolations(found)
+	}
 	result := commandResult{}
 	if out.isReport() {
 		b := a.newReport("violations", out)
 		b.addViolations(q, found)
 		result.report = b.done()
-	}
-	if a.redact {
-		redactViolations(found)
 	}
 	result.show = func(p printers.Printer) error { return p.Violations(found) }
 	if err := a.writeResult(&out, result); err != nil {

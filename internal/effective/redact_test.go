@@ -64,7 +64,7 @@ func TestWhetherAHiddenValueIsNullIsNotShown(t *testing.T) {
 			probeDoc("own", 1, onRoute+"b: {zone: a}")))
 		paths := walked(t, v, effective.Scope{All: true})
 		require.Len(t, paths, 1)
-		return paths[0].APIHiding(func(ref api.Ref) bool { return ref.Name == "p" })
+		return effective.Hides(func(ref api.Ref) bool { return ref.Name == "p" }).Item(paths[0])
 	}
 	null, set := answer("null"), answer("5s")
 	assert.Equal(t, set, null)
