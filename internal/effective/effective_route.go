@@ -18,25 +18,43 @@ func (e *Effective) route() *api.EffectiveRoute {
 	if e.member == nil {
 		return nil
 	}
-	spec, _ := e.Path.Route.Spec().(map[string]any)
-	var object any = map[string]any{"spec": spec}
 	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
 	for _, f := range e.member.places {
 		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
-		value, origin, ok := e.valueOf(f.rule)
-		switch {
-		case ok:
+		if value, origin, ok := e.valueOf(f.rule); ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
-			object = setAt(object, f.at, value)
-		case e.member.sets(f.rule):
-			object = removeAt(object, f.at) // an override unsets it
 		}
 		out.Fields = append(out.Fields, shown)
 	}
 	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
-	out.Spec = onlyRule(object, e.Path.Rule)
+	out.Spec = withFields(e.ownRule(), out.Fields)
 	return out
+}
+
+// ownRule returns the spec of the path's route with only the rule of the path.
+func (e *Effective) ownRule() map[string]any {
+	spec, _ := e.Path.Route.Spec().(map[string]any)
+	spec = maps.Clone(spec)
+	if rules, _ := spec["rules"].([]any); e.Path.Rule < len(rules) {
+		spec["rules"] = []any{rules[e.Path.Rule]}
+	}
+	return spec
+}
+
+// withFields returns the spec of a route that has one rule with the values of fields; one
+// without a value is unset by an override, or redacted.
+func withFields(spec map[string]any, fields []api.EffectiveField) map[string]any {
+	var out any = spec
+	for _, f := range fields {
+		if at := fieldSteps(f.Field); f.Value != nil {
+			out = setAt(out, at, f.Value)
+		} else {
+			out = removeAt(out, at)
+		}
+	}
+	spec, _ = out.(map[string]any)
+	return spec
 }
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule
@@ -84,37 +102,22 @@ func setAt(object any, at []string, value any) any {
 	return content
 }
 
-// dropAt is removeAt, and returns an object that does not have the field as it is.
-func dropAt(object any, at []string) any {
-	value := object
-	for _, step := range at {
-		if i, ok := parseIndex(step); ok {
-			list, _ := value.([]any)
-			if i >= len(list) {
-				return object
-			}
-			value = list[i]
-			continue
-		}
-		content, _ := value.(map[string]any)
-		var ok bool
-		if value, ok = content[step]; !ok {
-			return object
-		}
-	}
-	return removeAt(object, at)
-}
-
-// removeAt returns a copy of an object without a field that it has, and that is not
-// an item of a list.
+// removeAt returns a copy of an object without a field that is not an item of a list, or
+// the object if the field is not set.
 func removeAt(object any, at []string) any {
 	if i, ok := parseIndex(at[0]); ok {
 		list, _ := object.([]any)
+		if i >= len(list) {
+			return object
+		}
 		list = slices.Clone(list)
 		list[i] = removeAt(list[i], at[1:])
 		return list
 	}
 	content, _ := object.(map[string]any)
+	if isEmpty(content[at[0]]) {
+		return object
+	}
 	content = maps.Clone(content)
 	if len(at) == 1 {
 		delete(content, at[0])
@@ -137,17 +140,6 @@ func parseIndex(step string) (int, bool) {
 // fieldAddress formats a field path, as in spec.rules[0].filters.
 func fieldAddress(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
 
-// onlyRule returns the spec of a route with only one of its rules.
-func onlyRule(object any, rule int) map[string]any {
-	content, _ := object.(map[string]any)
-	spec, _ := content["spec"].(map[string]any)
-	spec = maps.Clone(spec)
-	if rules, _ := spec["rules"].([]any); rule < len(rules) {
-		spec["rules"] = []any{rules[rule]}
-	}
-	return spec
-}
-
 // ResolveConflicts resolves conflicts between kinds that control the same field of a
 // route on one path: the value of a direct kind wins over that of an inherited one
 // (SEMANTICS section 5), else that of the first item. It sets ConflictsWith to the
@@ -158,8 +150,8 @@ func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) b
 		applyWinner(fields, direct)
 	}
 	for i := range items {
-		if items[i].Route != nil {
-			updateSpec(items[i].Route)
+		if r := items[i].Route; r != nil && !r.Redacted {
+			r.Spec = withFields(r.Spec, r.Fields)
 		}
 	}
 }
@@ -217,21 +209,7 @@ func applyWinner(fields []kindField, direct func(api.PolicyKind) bool) {
 	}
 }
 
-// updateSpec sets the fields that had conflicts in the spec of a route.
-func updateSpec(r *api.EffectiveRoute) {
-	for _, f := range r.Fields {
-		switch {
-		case len(f.ConflictsWith) == 0 || r.Redacted:
-		case f.Redacted:
-			r.Spec, _ = dropAt(r.Spec, fieldSteps(f.Field)).(map[string]any)
-		default:
-			r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
-		}
-	}
-}
-
-// fieldSteps splits the address of a field into steps for setAt, in a spec that has
-// one rule.
+// fieldSteps splits the address of a field into steps in a spec that has one rule.
 func fieldSteps(address string) []string {
 	steps := strings.Split(strings.ReplaceAll(strings.TrimPrefix(address, "spec."), "[", ".["), ".")
 	if len(steps) > 1 && steps[0] == "rules" {

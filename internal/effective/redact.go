@@ -47,23 +47,15 @@ func (h Hides) Item(e *Effective) api.EffectivePolicy {
 			}
 		}
 	}
-	if readable := h.readable(e); out.Redacted {
-		if list == nil {
-			out.Spec = readable.Spec()
-		}
-		out.Route = readable.route()
+	if out.Redacted && list == nil {
+		readable := *e
+		readable.Result = &merge.Result{Rules: slices.DeleteFunc(slices.Clone(e.Rules), func(r merge.Effective) bool { return h(e.Ref(r.From.Policy)) })}
+		out.Spec = readable.Spec()
 	}
 	if out.Route != nil {
 		h.redactRoute(out.Route, e)
 	}
 	return out
-}
-
-// readable returns the effective policy without the rules of hidden objects.
-func (h Hides) readable(e *Effective) *Effective {
-	out := *e
-	out.Result = &merge.Result{Rules: slices.DeleteFunc(slices.Clone(e.Rules), func(r merge.Effective) bool { return h(e.Ref(r.From.Policy)) })}
-	return &out
 }
 
 // redactLost removes whether the values of a policy's lost rules are equal to those in force.
@@ -75,7 +67,7 @@ func (h Hides) redactLost(policy *api.Ref, lost []api.LostRule) {
 }
 
 // redactRoute removes the fields of which a rule is hidden, also if its value is null: that
-// is not shown either. The route has no other values of hidden policies.
+// is not shown either.
 func (h Hides) redactRoute(out *api.EffectiveRoute, e *Effective) {
 	for i := range out.Fields {
 		f := &out.Fields[i]
@@ -89,9 +81,9 @@ func (h Hides) redactRoute(out *api.EffectiveRoute, e *Effective) {
 		if slices.ContainsFunc(below, func(r merge.Effective) bool { return h(e.Ref(r.From.Policy)) }) {
 			first := e.Ref(below[0].From.Policy)
 			f.Value, f.From, f.Block, f.Redacted = nil, &first, below[0].From.Block.String(), true
-			out.Spec, _ = dropAt(out.Spec, fieldSteps(f.Field)).(map[string]any)
 		}
 	}
+	out.Spec = withFields(e.ownRule(), out.Fields)
 	if out.Redacted = h(e.Path.Route.Ref()); out.Redacted {
 		out.Spec = map[string]any{}
 	}

@@ -28,13 +28,6 @@ type field struct {
 	at   []string // in the route; a list's item is written [1]
 }
 
-// sets reports whether the route itself has a value at or below a rule key.
-func (m *member) sets(k merge.Key) bool {
-	return slices.ContainsFunc(m.fields.Blocks, func(b merge.Rules) bool {
-		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return k.Holds(r.Key) })
-	})
-}
-
 type memberKey struct {
 	kind *policykind.Kind
 	rule int
