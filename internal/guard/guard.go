@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
@@ -25,15 +24,15 @@ type Guard struct {
 	// MatchLimit is the most matches that the routes of one namespace may have on one
 	// hostname of a Gateway, ListenerSet or Service; 0 is no limit.
 	MatchLimit int
-	// ShowValues has messages show values of objects other than the one that is
-	// written: the reader may read them all.
-	ShowValues bool
 	// ReadsAll has messages name objects in other namespaces than that of the object that is
-	// written: the reader may list them all.
+	// written, and say what their routes match and how many entries their lists have: the
+	// reader may read them all.
 	ReadsAll bool
-	// MayRead, if set, reports whether the reader may read the values of a policy. Without it,
-	// those are the policies in the namespace of the object that is written.
-	MayRead func(policy api.Ref) bool
+	// ShowValues is ReadsAll, and has messages show values of other policies than the one
+	// that is written. They may decide which violations of a schema are the same.
+	ShowValues bool
+	// OmitCounts has messages not say how many entries lists have.
+	OmitCounts bool
 	// Budget is what the conditions of one evaluation may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64
@@ -63,6 +62,11 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 		return nil, err
 	}
 	return ev.decision(), nil
+}
+
+// reads reports whether the reader of messages may read the objects of a namespace.
+func (ev *evaluation) reads(namespace string) bool {
+	return ev.guard.ReadsAll || ev.guard.ShowValues || namespace == ev.writtenRef().Namespace
 }
 
 func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {

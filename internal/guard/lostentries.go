@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
@@ -13,7 +12,7 @@ import (
 // replaced: ": 2 entries instead of 3". It returns "" where no single rule is replaced, and
 // where the reader may not read both policies: a count is a value, too.
 func (ev *evaluation) entriesText(l *ruleLoss) string {
-	if len(l.rules) != 1 || !ev.mayRead(l.on.Before.Ref(l.from)) || !ev.mayRead(l.holder()) {
+	if len(l.rules) != 1 || ev.guard.OmitCounts || !ev.reads(l.from.Namespace) || !ev.reads(l.holder().Namespace) {
 		return ""
 	}
 	key := l.rules[0].key
@@ -56,12 +55,4 @@ func listEntries(before, after any) (field string, was, is int) {
 		}
 	}
 	return "", 0, 0
-}
-
-// mayRead reports whether the reader may read the values of a policy.
-func (ev *evaluation) mayRead(policy api.Ref) bool {
-	if ev.guard.MayRead != nil {
-		return ev.guard.MayRead(policy)
-	}
-	return ev.guard.ShowValues || policy.Namespace == ev.change.Object().Ref().Namespace
 }

@@ -175,7 +175,7 @@ func (ev *evaluation) reportMissingParents() {
 			continue
 		}
 		hint := ""
-		if ev.guard.ReadsAll || p.Namespace == object.Namespace {
+		if ev.reads(p.Namespace) {
 			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
 		}
 		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{

@@ -60,7 +60,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 // targetAdvice says what to do about a target that does not exist.
 func (ev *evaluation) targetAdvice(t api.Target) string {
 	sections := "" // as secret as those of a parent
-	if ev.guard.ReadsAll || t.Target.Namespace == ev.policy.Namespace {
+	if ev.reads(t.Target.Namespace) {
 		sections = effective.ListSections(ev.after.Get(t.Target))
 	}
 	switch hint := effective.TargetHint(ev.after, t, ev.guard.ReadsAll); {

@@ -8,7 +8,7 @@ import (
 
 // limitsWrite describes the write to the tracker of limits.
 func (ev *evaluation) limitsWrite() limits.Write {
-	return limits.Write{Policy: ev.policy, Old: ev.old, Object: ev.writtenRef(), ShowValues: ev.guard.ShowValues, Causes: ev.causedByWrite}
+	return limits.Write{Policy: ev.policy, Old: ev.old, Reads: ev.reads, Causes: ev.causedByWrite}
 }
 
 // reportLimits reports what the write does to the limits on all paths.

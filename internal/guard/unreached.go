@@ -164,16 +164,10 @@ func (ev *evaluation) reportNotReached(what string, x *gateway.Reach, own *gatew
 	}
 	what += ": " + x.Taker(own)
 	f := Finding{What: what, Short: what}
-	if x.Request != nil && x.By.Route != nil && ev.showsMatches(own) {
+	if x.Request != nil && x.By.Route != nil && own != nil && ev.reads(own.Namespace) {
 		f.Request, f.ServedBy = x.Request.String(), servedText(x.By)
 	}
 	ev.report(api.ReasonUnreached, api.Warn, f)
-}
-
-// showsMatches reports whether messages show requests that the matches of a route select: to
-// writers of its namespace.
-func (ev *evaluation) showsMatches(r *gateway.Route) bool {
-	return ev.guard.ReadsAll || ev.guard.ShowValues || r != nil && r.Namespace == ev.change.Object().Ref().Namespace
 }
 
 // servedText names the rule that serves a request.

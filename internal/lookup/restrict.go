@@ -40,7 +40,7 @@ func (q *Query) parents() []api.Ref {
 // some of them are.
 func (q *Query) restrict(s *Served) *Served {
 	object := q.Objects[0].Ref()
-	kept := &Served{ServedRequest: api.ServedRequest{Request: s.ServedRequest.Request, At: []api.RequestAt{}, Message: s.Message}, client: s.client}
+	kept := &Served{ServedRequest: api.ServedRequest{Request: s.Request, At: []api.RequestAt{}, Message: s.Message}, client: s.client}
 	for i, on := range s.answers {
 		if pathContains(on.Path, object) || !q.hidesPlace(on.root()) {
 			kept.add(q.restrictAt(s.At[i], on), on)
@@ -68,7 +68,7 @@ func (q *Query) restrictAt(at api.RequestAt, on place) api.RequestAt {
 		at.Path, at.Hostname, at.Match = above.Elements(), "", ""
 		at.Message = "a route that you are not allowed to get serves the request"
 	}
-	at.Candidates = slices.DeleteFunc(slices.Clone(at.Candidates), func(c api.RequestCandidate) bool { return q.hidesCandidate(c, on) })
+	at.Candidates = slices.DeleteFunc(slices.Clone(at.Candidates), q.hidesCandidate)
 	if !q.hidesSome(on) {
 		return at
 	}
@@ -83,11 +83,8 @@ func (q *Query) restrictAt(at api.RequestAt, on place) api.RequestAt {
 }
 
 // hidesCandidate reports whether the route of a candidate is hidden.
-func (q *Query) hidesCandidate(c api.RequestCandidate, on place) bool {
-	return slices.ContainsFunc(on.attached, func(a gateway.Attached) bool {
-		ref := a.Route.Ref()
-		return ref.Namespace == c.Rule.Namespace && ref.Name == c.Rule.Name && q.Hides(ref)
-	})
+func (q *Query) hidesCandidate(c api.RequestCandidate) bool {
+	return q.Hides(api.Ref{Group: api.GatewayGroup, Kind: strings.TrimSuffix(c.Rule.Kind, "Rule"), Namespace: c.Rule.Namespace, Name: c.Rule.Name})
 }
 
 // hidesSome reports whether the gateway or Service, or a route that is asked there, is

@@ -270,7 +270,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
-		MayRead: func(api.Ref) bool { return !a.redact }}
+		OmitCounts: a.redact}
 	return c, nil
 }
 

@@ -114,7 +114,7 @@ func (l *routeLimit) unchanged() bool {
 type total struct {
 	key           key
 	kind          *policykind.Kind
-	showsMatches  func(*gateway.Route) bool
+	reads         func(namespace string) bool
 	before, after sum
 	unbound       *occurrences // routes on which it was bound and matches nothing after the write
 	newUnmatched  *occurrences // routes that are new to it, on which it matches nothing
@@ -182,7 +182,7 @@ func (t *total) addRemoved(l *routeLimit) {
 				t.removed = make(map[string]*occurrences)
 			}
 			text := hiddenMatch
-			if t.showsMatches(l.after.on.Path.Route) {
+			if t.reads(l.after.on.Path.Route.Namespace) {
 				text = l.after.bound.Limit.Triggers[i].Matches[m].String()
 			}
 			t.removed[text] = t.removed[text].add(t.kind, l.after)

@@ -22,11 +22,8 @@ type Write struct {
 	// Policy is the policy that is written, Old the same before the write; nil where
 	// another object is written.
 	Policy, Old *policykind.Policy
-	// Object is the object that is written.
-	Object api.Ref
-	// ShowValues has messages show matches of routes of any namespace, and not only of
-	// the object's.
-	ShowValues bool
+	// Reads reports whether messages show the matches of routes of a namespace.
+	Reads func(namespace string) bool
 	// Causes reports whether the write is to blame for lower limits that are bound
 	// instead of an override of a policy. It is nil if no write is evaluated.
 	Causes func(override api.Ref) bool
@@ -169,7 +166,7 @@ func (t *Tracker) finishRoute() {
 		}
 		sum := t.totals[k]
 		if sum == nil {
-			sum = &total{key: k, showsMatches: t.showsMatches}
+			sum = &total{key: k, reads: t.Write.Reads}
 			if t.totals == nil {
 				t.totals = make(map[key]*total)
 			}
@@ -185,12 +182,6 @@ func (t *Tracker) writes(k key) bool { return t.Write.Policy != nil && t.Write.P
 
 // hiddenMatch stands for a match of a route that the writer may not be allowed to read.
 const hiddenMatch = "(not shown)"
-
-// showsMatches reports whether messages show the matches of a route: to writers of
-// its namespace.
-func (t *Tracker) showsMatches(r *gateway.Route) bool {
-	return t.Write.ShowValues || r.Namespace == t.Write.Object.Namespace
-}
 
 // sameMatches reports whether triggers select the same matches before and after.
 func sameMatches(before, after *ratelimit.Bound) bool {

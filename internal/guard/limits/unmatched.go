@@ -228,7 +228,7 @@ func (l *total) nearest(m *ratelimit.Match) []string {
 	var routes []*ratelimit.Route
 	var shown []*gateway.Route
 	for _, s := range l.after.samples {
-		if l.showsMatches(s.on.Path.Route) {
+		if l.reads(s.on.Path.Route.Namespace) {
 			routes, shown = append(routes, s.index), append(shown, s.on.Path.Route)
 		}
 	}

@@ -87,7 +87,7 @@ func containsAll(list, texts []string) bool {
 }
 
 func (t *Tracker) addWidenedMatch(k key, match string, e *effective.Effective) {
-	if !t.showsMatches(e.Path.Route) {
+	if !t.Write.Reads(e.Path.Route.Namespace) {
 		match = hiddenMatch
 	}
 	at := widenedKey{k, match}
