@@ -31,7 +31,7 @@ func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 // are of policies that its writer may not be allowed to read, or the reader is not allowed
 // to read the policies above.
 func (ev *evaluation) redactNote(n merge.Note) merge.Note {
-	if ev.guard.ShowValues {
+	if ev.guard.ReadsAll {
 		return n
 	}
 	if n.Answer.Err != nil {

@@ -138,7 +138,7 @@ func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level,
 // readableVariables returns the variables with the values of the object that is written
 // alone, or all where their reader is allowed to read them.
 func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
-	if ev.guard.ShowValues {
+	if ev.guard.ReadsAll {
 		return m.variables
 	}
 	written := ev.writtenRef()

@@ -38,7 +38,7 @@ func overrideCondition(r *overriddenRule) string {
 func (ev *evaluation) replacementText(r *overriddenRule) string {
 	for _, e := range r.on.Rules {
 		if e.Key == r.lost.Key && e.Value != nil {
-			if e.From.Policy != r.key.to && !ev.guard.ShowValues {
+			if e.From.Policy != r.key.to && !ev.guard.ReadsAll {
 				return "it would be replaced by the value of " + r.on.Ref(e.From.Policy).String()
 			}
 			return "it would be replaced by " + compactJSON(e.Value)

@@ -24,13 +24,10 @@ type Guard struct {
 	// MatchLimit is the most matches that the routes of one namespace may have on one
 	// hostname of a Gateway, ListenerSet or Service; 0 is no limit.
 	MatchLimit int
-	// ReadsAll has messages name objects in other namespaces than that of the object that is
-	// written, and say what their routes match and how many entries their lists have: the
-	// reader may read them all.
+	// ReadsAll has messages name objects of all namespaces and show values of all objects: the
+	// reader may read them. Without it, they name those of the namespace of the object that
+	// is written, and show values of that object alone.
 	ReadsAll bool
-	// ShowValues is ReadsAll, and has messages show values of other policies than the one
-	// that is written. They may decide which violations of a schema are the same.
-	ShowValues bool
 	// OmitCounts has messages not say how many entries lists have.
 	OmitCounts bool
 	// Budget is what the conditions of one evaluation may cost, in units of
@@ -66,7 +63,7 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 
 // reads reports whether the reader of messages may read the objects of a namespace.
 func (ev *evaluation) reads(namespace string) bool {
-	return ev.guard.ReadsAll || ev.guard.ShowValues || namespace == ev.writtenRef().Namespace
+	return ev.guard.ReadsAll || namespace == ev.writtenRef().Namespace
 }
 
 func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {

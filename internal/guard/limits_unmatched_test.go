@@ -19,7 +19,7 @@ const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]
 func limitFindings(t *testing.T, v *snapshot.View, write string) []string {
 	t.Helper()
 	var out []string
-	for _, text := range findings(t, evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}, v, write)) {
+	for _, text := range findings(t, evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadsAll: true}, v, write)) {
 		_, rest, _ := strings.Cut(text, " ")
 		if strings.HasPrefix(rest, "TriggerUnmatched") || strings.HasPrefix(rest, "Limit") {
 			out = append(out, text)

@@ -104,7 +104,7 @@ func TestAuditPathless(t *testing.T) {
 		policyDoc("Paint", "app", "sound", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
 		policyDoc("Paint", "app", "broken", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1"),
 		policyDoc("Paint", "app", "aimless", "targetRefs: 1\na: 1")))
-	g := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
+	g := &guard.Guard{Engine: effective.NewEngine(), ReadsAll: true}
 	all := slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
 	found, err := g.ViolationsWithoutPath(t.Context(), v, all)
 	require.NoError(t, err)

@@ -18,9 +18,10 @@ import (
 // and the effective policy that it is about.
 var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.NewChecker(true)
 
-// checker returns the checker whose messages show what the reader is allowed to read.
+// checker returns the checker whose messages show what the reader is allowed to read. Those
+// about a write decide which violations are the same before and after it, for every reader.
 func (ev *evaluation) checker() *schema.Checker {
-	if ev.guard.ShowValues {
+	if ev.guard.ReadsAll && ev.change.Object() == nil {
 		return schemaCheckerWithValues
 	}
 	return schemaChecker

@@ -160,6 +160,6 @@ func TestMessagesHideValuesOfOthers(t *testing.T) {
 	got := requirementsOf(t, evaluate(t, v, routePolicy("strategy: patch\na: 600\nb: own")))
 	assert.Contains(t, got, "Deny RequirementUnmet a ClusterPolicyConstraint c: 600, 10, HTTPRoute app/r rule-1, Gateway infra/g, 1")
 	assert.Contains(t, strings.Join(got, "\n"), "RequirementUnmet ClusterPolicyConstraint c: 600, HTTPRoute app/r rule-1, Gateway infra/g, 1")
-	shown := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
+	shown := &guard.Guard{Engine: effective.NewEngine(), ReadsAll: true}
 	assert.Contains(t, requirementsOf(t, evaluateBy(t, shown, v, routePolicy("strategy: patch\nc: 1"))), "Warn RequirementUnmet a ClusterPolicyConstraint c: 500, 10, HTTPRoute app/r rule-1, Gateway infra/g, 1")
 }

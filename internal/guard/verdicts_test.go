@@ -33,10 +33,10 @@ type verdictTable struct {
 	// Unlisted: what takes an override out of force is held up while the policies of its
 	// kind were never listed.
 	Unlisted bool
-	// ShowValues is the option of the guard.
-	ShowValues bool
-	Objects    map[string]json.RawMessage
-	Rows       []verdictRow
+	// ReadsAll is the option of the guard.
+	ReadsAll bool
+	Objects  map[string]json.RawMessage
+	Rows     []verdictRow
 }
 
 // verdictRow has objects by their names in the table, or as they are.
@@ -131,7 +131,7 @@ func (table *verdictTable) doc(t *testing.T, o json.RawMessage) string {
 func (table *verdictTable) findings(t *testing.T, may []string, v *snapshot.View, c guard.Change) []string {
 	t.Helper()
 	c.User = userOf("dev")
-	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &owners{may: map[string][]string{"dev": may}}, ShowValues: table.ShowValues}
+	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &owners{may: map[string][]string{"dev": may}}, ReadsAll: table.ReadsAll}
 	ev, err := g.Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	assert.Equal(t, len(ev.Denials) > 0, ev.Denied())

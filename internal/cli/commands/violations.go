@@ -137,7 +137,7 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	if err != nil {
 		return nil, err
 	}
-	g := &guard.Guard{Engine: q.Engine, ShowValues: true} // the user is allowed to read them
+	g := &guard.Guard{Engine: q.Engine, ReadsAll: true}
 	onPaths := make(map[api.Ref]bool)
 	found, err := g.ViolationsOn(ctx, q.view, q.Scope(), func(e *effective.Effective) bool {
 		for i := range e.Outcomes {
