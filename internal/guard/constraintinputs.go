@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"sync"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -94,28 +95,22 @@ type hideFunc func(*effective.Effective, *merge.Effective) bool
 
 // redacted returns the variables with cel.Opaque for values that stay hidden.
 func (p *pathState) redacted(hide hideFunc) *cel.Variables {
-	if !hidesAny(p.on, hide) && (p.previous == nil || !hidesAny(p.previous, hide)) {
+	hidden := func(e *effective.Effective) bool {
+		return e != nil && slices.ContainsFunc(e.Rules, func(r merge.Effective) bool { return hide(e, &r) })
+	}
+	if !hidden(p.on) && !hidden(p.previous) {
 		return p.variables
 	}
+	spec := func(e *effective.Effective) func() any {
+		return sync.OnceValue(func() any {
+			return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
+		})
+	}
 	out := *p.variables
-	out.Effective = sync.OnceValue(func() any { return redactedSpec(p.on, hide) })
-	if p.previous != nil {
-		out.Before = sync.OnceValue(func() any { return redactedSpec(p.previous, hide) })
+	if out.Effective = spec(p.on); p.previous != nil {
+		out.Before = spec(p.previous)
 	}
 	return &out
-}
-
-func hidesAny(e *effective.Effective, hide hideFunc) bool {
-	for i := range e.Rules {
-		if hide(e, &e.Rules[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func redactedSpec(e *effective.Effective, hide hideFunc) any {
-	return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
 }
 
 // inputFor returns what a constraint that applies at a level reads of a path.

@@ -74,10 +74,7 @@ func (a *answering) findRequest(context.Context) error {
 	if a.Asked == nil {
 		return nil
 	}
-	if err := a.checkPlace(); err != nil {
-		return err
-	}
-	served, err := a.Asked.Find(a.View)
+	served, err := (&finder{a.View, *a.Asked, a.hidesPlace}).find()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,34 +90,6 @@ func (q *Query) hidesCandidate(c api.RequestCandidate) bool {
 // hidden: messages name these.
 func (q *Query) hidesSome(on place) bool {
 	return q.Hides(on.root()) || slices.ContainsFunc(on.attached, func(a gateway.Attached) bool { return q.Hides(a.Route.Ref()) })
-}
-
-// checkPlace returns an error if the Gateway or the Service of a request is hidden, or
-// does not exist: which of the two is not said.
-func (q *Query) checkPlace() error {
-	var ref api.Ref
-	switch r := q.Asked; {
-	case r.Gateway != "":
-		namespace, name, ok := strings.Cut(r.Gateway, "/")
-		if !ok {
-			namespace, name = r.Namespace, r.Gateway
-		}
-		ref = (&gateway.Gateway{Namespace: namespace, Name: name}).Ref()
-	case r.ClientNamespace != "":
-		parsed, err := r.Parse()
-		if err != nil {
-			return err
-		}
-		name, rest, _ := strings.Cut(parsed.Host, ".")
-		namespace, _, _ := strings.Cut(rest, ".")
-		ref = (&gateway.Service{Namespace: cmp.Or(namespace, r.ClientNamespace), Name: name}).Ref()
-	default:
-		return nil
-	}
-	if hidden := q.hidesPlace(ref); hidden || q.View.Get(ref) == nil { // the same work in both cases
-		return NotFound(ref)
-	}
-	return nil
 }
 
 // NotFound returns the error about an object that does not exist, or that the reader is

@@ -91,15 +91,19 @@ func goesThrough(p, s *gateway.Path) bool {
 type finder struct {
 	view *snapshot.View
 	Request
+	hides func(api.Ref) bool // the Gateways and Services that the reader may not get, nil for none
 }
 
 // Find finds where a request goes in a view.
 func (r *Request) Find(v *snapshot.View) (*Served, error) {
-	q, err := r.Parse()
+	return (&finder{view: v, Request: *r}).find()
+}
+
+func (f *finder) find() (*Served, error) {
+	q, err := f.Parse()
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{v, *r}
 	out := &Served{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
 	if out.client = f.ClientNamespace; out.client != "" {
 		return out, f.serveInMesh(out, q, f.ClientNamespace, f.Explain)
@@ -149,8 +153,20 @@ func (f *finder) gatewaysNamed(name string) ([]*gateway.Gateway, error) {
 	case namespace == "" || base == "" || strings.Contains(base, "/"):
 		return nil, fmt.Errorf("invalid %s %q: must be NAMESPACE/NAME or NAME", f.Name(FieldGateway), name)
 	}
-	if g := f.view.Gateway(namespace, base); g != nil {
-		return []*gateway.Gateway{g}, nil
+	g, err := named[*gateway.Gateway](f, (&gateway.Gateway{Namespace: namespace, Name: base}).Ref())
+	return []*gateway.Gateway{g}, err
+}
+
+// named returns an object that the request names. Whether a hidden one exists is not said.
+func named[T snapshot.Object](f *finder, ref api.Ref) (T, error) {
+	hidden := f.hides != nil && f.hides(ref)
+	o, ok := f.view.Get(ref).(T) // the same work in both cases
+	switch {
+	case ok && !hidden:
+		return o, nil
+	case f.hides != nil:
+		return o, NotFound(ref)
+	default:
+		return o, fmt.Errorf("%s %w", ref, ErrNotFound)
 	}
-	return nil, fmt.Errorf("%s %w", (&gateway.Gateway{Namespace: namespace, Name: base}).Ref(), ErrNotFound)
 }

@@ -63,11 +63,7 @@ func (f *finder) serviceOf(host, client string) (*gateway.Service, error) {
 	if domain != "" && domain != "svc" && !strings.HasPrefix(domain, "svc.") {
 		return nil, fmt.Errorf("invalid %s: host %q must be that of a Service with %s: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local", f.Name(FieldLine), host, f.Name(FieldClientNamespace))
 	}
-	ref := (&gateway.Service{Namespace: namespace, Name: name}).Ref()
-	if service, ok := f.view.Get(ref).(*gateway.Service); ok {
-		return service, nil
-	}
-	return nil, fmt.Errorf("%s %w", ref, ErrNotFound)
+	return named[*gateway.Service](f, (&gateway.Service{Namespace: namespace, Name: name}).Ref())
 }
 
 func portsText(s *gateway.Service) string {
