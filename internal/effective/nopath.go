@@ -1,7 +1,6 @@
 package effective
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,26 +134,62 @@ func Unattached(v *snapshot.View, object api.Ref) string {
 	return reason.notAttached(object, why)
 }
 
-// RejectedBy returns why a parent accepts a route by none of its parentRefs, whatever the
-// policy kind. It is empty if the parent does, or if that is not known, since it has a parent
-// of an unsupported kind, and if no parentRef refers to it.
-func RejectedBy(v *snapshot.View, r *gateway.Route, parent api.Ref) string {
+// Rejection is a parentRef of a route that is not accepted, or an object of which none of the
+// route's parentRefs is.
+type Rejection struct {
+	gateway.Parent // without section and port for an object
+
+	Why string
+}
+
+// Rejections returns what does not accept a route, of some of its parentRefs, whatever the
+// policy kind; no object that has a parent of an unsupported kind, since that is not known.
+func Rejections(v *snapshot.View, r *gateway.Route, parents []gateway.Parent) []Rejection {
 	reason := noPathReason{plan: &plan{view: v}, shape: &shape{gateway: true, mesh: true}}
-	if s, ok := v.Get(parent).(*gateway.ListenerSet); ok && s.Unread != (api.Ref{}) {
-		return ""
-	}
-	first := ""
-	for _, p := range r.Parents {
-		if p.Ref() != parent {
-			continue
+	accepted := make(map[api.Ref]bool)
+	var all, out []Rejection
+	for _, p := range parents {
+		set, _ := v.Get(p.Ref()).(*gateway.ListenerSet)
+		if why := reason.parent(p, r); why != "" && (set == nil || set.Unread == api.Ref{}) {
+			all = append(all, Rejection{p, why})
+		} else {
+			accepted[p.Ref()] = true
 		}
-		why := reason.parent(p, r)
-		if why == "" {
-			return ""
-		}
-		first = cmp.Or(first, why)
 	}
-	return first
+	for _, x := range all {
+		if !accepted[x.Ref()] {
+			x.Section, x.Port = "", 0
+		}
+		if !slices.ContainsFunc(out, func(o Rejection) bool { return o.Parent == x.Parent }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Whole reports whether none of the route's parentRefs to the object is accepted.
+func (x *Rejection) Whole() bool { return x.Section == "" && x.Port == 0 }
+
+// Text says what the rejection does to a route; more is "" or " any more".
+func (x *Rejection) Text(r *gateway.Route, more string) string {
+	if x.Whole() {
+		return fmt.Sprintf("no request reaches %s on %s%s: %s", r.Ref(), x.Ref(), more, x.Why)
+	}
+	return fmt.Sprintf("a parentRef of %s has no effect%s: %s", r.Ref(), more, x.Why)
+}
+
+// Before returns why the route was not accepted before, "" if it was, given what did not
+// accept it then; ok is false if it had no such parentRef.
+func (x *Rejection) Before(old *gateway.Route, was []Rejection) (why string, ok bool) {
+	if !slices.ContainsFunc(old.Parents, func(p gateway.Parent) bool { return p == x.Parent || x.Whole() && p.Ref() == x.Ref() }) {
+		return "", false
+	}
+	for _, o := range was {
+		if o.Parent == x.Parent || o.Whole() && o.Ref() == x.Ref() {
+			return o.Why, true
+		}
+	}
+	return "", true
 }
 
 // unattachedRoute returns why none of a route's parents accepts it, empty if one does.

@@ -32,10 +32,9 @@ type kindImpact struct {
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
 	// the most of them.
 	reportedPaths int
-	// newPaths is the number of paths of a route that is created, backends that of the paths
-	// to backends that the route which is written adds or drops, unreached that of the paths
-	// that no request reaches.
-	newPaths, backends, unreached int
+	// told are the paths about which there is no more to say: they lose rules, are of a route
+	// that is created, or to a backend that it adds or drops, or no request reaches them.
+	told pathCounter
 }
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
@@ -74,19 +73,14 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
 // more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
-	if !ev.reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
-		return
-	}
 	ev.reportGained()
-	others := ev.changesOtherNamespaces()
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
-		few := b.limit == 0 || b.paths.count() <= b.limit
-		if few && b.said() {
+		within := b.limit == 0 || b.paths.count() <= b.limit
+		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.told.count()) >= b.paths.count() {
 			continue
 		}
-		within := few || !others
 		var a acknowledgement
 		if !within {
 			a = ev.acknowledgement()
@@ -117,13 +111,6 @@ func (radius *blastRadius) reported(kind api.PolicyKind, paths int) {
 	}
 }
 
-// said reports whether other findings say all that there is to say about the paths that
-// change: that each of them loses rules, or that they are those of a new route; or if there
-// is nothing to say, since the route only chooses its backends, or no request reaches them.
-func (k *kindImpact) said() bool {
-	return max(k.reportedPaths, k.newPaths, k.backends)+k.unreached >= k.paths.count()
-}
-
 // choosesBackend reports whether a path begins or ends since the route that is written adds
 // or drops a backend: its policies stay as they are.
 func (ev *evaluation) choosesBackend(p effective.Pair) bool {
@@ -143,20 +130,13 @@ func (radius *blastRadius) lost() []api.LostRules {
 	return lost.Sorted()
 }
 
-// changesOtherNamespaces reports whether a path of another namespace than the object's
-// changes.
-func (ev *evaluation) changesOtherNamespaces() bool {
+// ownNamespace returns the namespace of the object that is written, or that it is.
+func (ev *evaluation) ownNamespace() string {
 	ref := ev.change.Object().Ref()
-	own := ref.Namespace
 	if ref.PolicyKind() == (api.PolicyKind{Kind: gateway.KindNamespace}) {
-		own = ref.Name
+		return ref.Name
 	}
-	for n := range ev.blast.namespaces.all {
-		if n != own {
-			return true
-		}
-	}
-	return false
+	return ref.Namespace
 }
 
 // acknowledgeAdvice says how to acknowledge the write.

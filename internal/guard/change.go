@@ -122,13 +122,3 @@ func objects(c Change) []snapshot.Object {
 	}
 	return out
 }
-
-// reportsBlastRadius reports whether the write of an object is reported with the number of
-// paths that it changes: of everything but a policy on routes alone.
-func (ev *evaluation) reportsBlastRadius(o snapshot.Object) bool {
-	p, ok := o.(*policykind.Policy)
-	if !ok {
-		return true
-	}
-	return slices.ContainsFunc(slices.Concat(p.Targets, ev.after.Targets(p)), func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
-}

@@ -50,3 +50,9 @@ func (n *nameSet) add(name string) {
 }
 
 func (n *nameSet) count() int { return len(n.all) }
+
+// hasOther reports whether a name other than one is in the set.
+func (n *nameSet) hasOther(than string) bool {
+	_, has := n.all[than]
+	return len(n.all) > btoi(has)
+}

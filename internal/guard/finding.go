@@ -39,6 +39,8 @@ type Finding struct {
 	NotBinding bool
 	// rank orders the findings of one code, the lowest first.
 	rank int
+	// unread is why policies of a kind are not read, if that is the cause.
+	unread string
 }
 
 // OmitRepeated leaves out what is said of each rule where it is said of all of them,
@@ -88,10 +90,10 @@ func (fs *findings) add(f Finding) {
 	}
 }
 
-// said reports whether a finding with a code has a text.
-func (fs findings) said(code api.ReasonCode, text string) bool {
+// haveCause reports whether the cause of a finding is that policies are not read.
+func (fs findings) haveCause(unread string) bool {
 	for _, f := range fs {
-		if f.Code == code && strings.Contains(f.What, text) {
+		if f.unread == unread {
 			return true
 		}
 	}

@@ -37,20 +37,20 @@ func (ev *evaluation) createsRoute() bool {
 	return ok && ev.change.Before == nil
 }
 
-// addGained adds what a new path gets from policies.
-func (ev *evaluation) addGained(p effective.Pair) {
+// addGained adds what a path gets from policies if it is of a route that is created, and
+// reports whether it is.
+func (ev *evaluation) addGained(p effective.Pair) bool {
 	if p.Before != nil || !ev.createsRoute() {
-		return
+		return false
 	}
 	if ev.gained == nil {
 		ev.gained = make(gainedRules)
 	}
-	ev.blast.kinds[p.After.Kind.Ref()].newPaths++
-	if p.Unreached {
-		return
+	if !p.Unreached {
+		ev.gained.add(p.After)
+		ev.addMissed(p.After)
 	}
-	ev.gained.add(p.After)
-	ev.addMissed(p.After)
+	return true
 }
 
 // add adds the rules of policies that are in force on a path.

@@ -67,7 +67,7 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 	}
 	overrides, why := precedenceText(r.key.cause, r.key.from, r.key.to, whole)
 	if why != "" {
-		why = ", since " + why
+		why = ", since it " + why
 	}
 	f.Policy = &by
 	named := on
@@ -93,31 +93,31 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 }
 
 // precedenceText says what the policy in force does to a rule, or to the policy as a
-// whole, and why.
+// whole, and what it is, or has, that the other one does not: "is older".
 func precedenceText(cause overriddenCause, from, to *merge.Policy, whole bool) (does, why string) {
 	does = "takes precedence"
 	switch cause {
 	case byOrder:
-		why = "it comes first in the order of the kind"
+		why = "comes first in the order of the kind"
 	case byFilter:
-		why = "its filter comes first"
+		why = "is attached by an earlier filter"
 	case byAge:
-		why = "it is older"
+		why = "is older"
 	case byName:
-		why = "it is as old and first by name"
+		why = "is as old and first by name"
 	case byYouth:
-		why = "it is newer"
+		why = "is newer"
 	case bySection:
-		why = "it is attached to the section"
+		why = "is attached to the section"
 	case bySpecific:
-		why = "it is more specific"
+		why = "is more specific"
 	case byUnset:
 		does = "unsets it"
 	case byOverride, byItself:
 		does = "overrides it"
 	}
 	if cause == byName && nameOf(from) < nameOf(to) {
-		why = "it is as old and last by name"
+		why = "is as old and last by name"
 	}
 	if whole {
 		does = "replaces the policy as a whole"

@@ -90,11 +90,11 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 			ev.overrides.prev.lostRules = slices.DeleteFunc(ev.overrides.prev.lostRules, func(l lostRule) bool { return !l.gone })
 		}
 	}
-	ev.addImpact(p, ev.overrides.prev.lostRules)
-	if !p.Unreached {
-		ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
+	impact := ev.addImpact(p, ev.overrides.prev.lostRules)
+	told := p.Unreached || ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
+	if ev.addGained(p) || told || ev.choosesBackend(p) {
+		impact.told.add(&p, true)
 	}
-	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
 	}
@@ -120,8 +120,8 @@ func (ev *evaluation) backendEnds(p effective.Pair) bool {
 	}
 }
 
-// addImpact adds a path to the blast radius of the write.
-func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
+// addImpact adds a path to the blast radius of the write, and returns that on its kind.
+func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	if p.Unreached {
 		ev.blast.unreached.add(&p, ev.writesPolicy())
@@ -129,8 +129,7 @@ func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
 	impact := ev.blast.impactOf(p, ev.guard.BlastRadius)
 	impact.add(p, lost)
-	impact.backends += btoi(ev.choosesBackend(p))
-	impact.unreached += btoi(p.Unreached)
+	return impact
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its

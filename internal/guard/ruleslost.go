@@ -55,6 +55,7 @@ type ruleLoss struct {
 	objects map[api.Ref]struct{}
 	last    api.Ref          // object, since those of one come together
 	request *gateway.Request // that moves, and loses the rules
+	unread  string           // why the policy is not read any more, if that is the cause
 
 	namespaces nameSet
 }
@@ -77,9 +78,9 @@ func objectOf(e *effective.Effective) api.Ref {
 	return api.Ref{Kind: end.Kind, Namespace: end.Namespace, Name: end.Name}
 }
 
-// addLostRules adds what other policies lose on a path. again is set if the pair has the
-// same effective policies as the previous one.
-func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool) {
+// addLostRules adds what other policies lose on a path, and reports whether that is any. again
+// is set if the pair has the same effective policies as the previous one.
+func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool) bool {
 	losses := &ev.ruleLosses
 	if !again {
 		losses.prev = losses.prev[:0]
@@ -92,6 +93,7 @@ func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool
 	for _, l := range losses.prev {
 		l.addPath(&p)
 	}
+	return len(losses.prev) > 0
 }
 
 // addMovedRules adds what requests lose that move between two paths, such as a request.
@@ -285,6 +287,7 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	}
 	var why string
 	why, f.Advice = ev.lossText(l)
+	f.unread = l.unread
 	switch entries := ev.entriesText(l); {
 	case l.gone != "":
 		f.What += ": " + why
@@ -398,11 +401,14 @@ func (l *ruleLoss) kept() string {
 func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (why, advice string) {
 	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
 	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
-	if _, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false); why != "" {
-		why = strings.Replace(why, "it ", by.Key()+" ", 1)
-	}
-	if l.gone != "" && why == "" {
+	_, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false)
+	switch {
+	case why != "" && lost.InForce == nil:
+		why = by.Key() + " " + why
+	case l.gone != "":
 		why = by.String() + " takes precedence"
+	default:
+		why = ""
 	}
 	if l.gone == "" {
 		it = l.replaced
@@ -494,15 +500,15 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	was, policy := l.on.Before, l.on.Before.Ref(l.from)
 	now, _ := ev.after.Get(policy).(*policykind.Policy)
-	it, at := "it", was.Path.Element(was.Level(l.from))
+	it, at, object := "it", was.Path.Element(was.Level(l.from)), ev.change.Object().Ref()
 	if l.gone == "" {
 		it = policy.Key() // since the text begins with the one in its place
 	}
 	switch {
 	case l.way == lossCondition:
 		return it + " has a condition that is not met any more", ""
-	case policy == ev.change.Object().Ref():
-		return it + " is deleted", ""
+	case policy == object:
+		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
 		to := endText(l.on.After)
 		if l.route != (api.Ref{}) {
@@ -512,15 +518,15 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	case l.route != (api.Ref{}):
 		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
 	case now == nil:
-		return fmt.Sprintf("%s is deleted with %s", it, ev.change.Object().Ref()), ""
-	case now.Invalid != nil:
-		return it + " becomes invalid", ""
+		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
 	case l.on.After.Unread != "":
-		return l.on.After.Unread, ""
+		l.unread = l.on.After.Unread
+		return l.unread, l.unreadAdvice(object)
 	}
+	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
 	if t, ok := lostTarget(ev, now); ok {
-		if t.Target == ev.change.Object().Ref() && ev.change.After == nil {
-			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), ""
+		if t.Target == object && ev.change.After == nil {
+			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
 		}
 		if t.Reason == api.TargetNotFound && t.Section != "" {
 			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
@@ -536,7 +542,30 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	if to := elsewhere(was, l.on.After); to != "" {
 		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach the policy to %s as well", to)
 	}
-	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), ""
+	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), attach
+}
+
+// replaceAdvice says how rules of a policy that is deleted are kept.
+func (l *ruleLoss) replaceAdvice(at api.PathElement) string {
+	if l.gone == "" {
+		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder())
+	}
+	return fmt.Sprintf("to keep %s, set %s in another policy on %s first", l.them(), l.them(), at)
+}
+
+// unreadAdvice says how rules of a policy are kept that has no effect on a path any more.
+func (l *ruleLoss) unreadAdvice(written api.Ref) string {
+	was, is := &l.on.Before.Path, &l.on.After.Path
+	switch {
+	case was.Gateway == nil || is.Gateway == nil:
+		return fmt.Sprintf("leave %s as it is to keep %s", written, l.kept())
+	case was.Gateway.Ref() != is.Gateway.Ref():
+		return fmt.Sprintf("keep the parent %s to keep %s", was.Gateway.Ref(), l.kept())
+	case was.Gateway.Class != is.Gateway.Class:
+		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Gateway.Class, l.kept())
+	default:
+		return fmt.Sprintf("leave %s as it is to keep %s", written, l.kept())
+	}
 }
 
 // lostSelector returns a selector of a policy that selected an object before the write, which
@@ -549,6 +578,14 @@ func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *pol
 		}
 	}
 	return nil
+}
+
+// closestOf returns the gateway or the Service of a path, else its end.
+func closestOf(e *effective.Effective) api.Ref {
+	if e.Path.Gateway != nil || e.Path.Service != nil {
+		return entryOf(&e.Path)
+	}
+	return objectOf(e)
 }
 
 // elsewhere names the gateway, Service or listener of a path after the write, "" if it is

@@ -8,11 +8,14 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // message returns why named policies are on none of the paths, and, if there are no paths,
-// why no policy applies to the other named objects. It is empty if there is no such object,
+// why no policy applies to the other named objects, else which of their parentRefs are not
+// accepted. It is empty if there is no such object,
 // and for a request, which says by itself where it goes.
 func (a *answering) message(ctx context.Context) (string, error) {
 	if a.Request != nil {
@@ -33,12 +36,29 @@ func (a *answering) message(ctx context.Context) (string, error) {
 	for _, o := range outcomes {
 		out = append(out, noEffectMessage(o, nil))
 	}
-	if len(out) == 0 && len(a.paths) == 0 {
-		for _, o := range a.Objects {
+	none := len(out) == 0 && len(a.paths) == 0
+	for _, o := range a.Objects {
+		if r, ok := o.(*gateway.Route); ok && len(a.paths) > 0 && a.Hides == nil {
+			out = append(out, rejections(a.View, r)...)
+		}
+		if none {
 			out = append(out, a.noPolicyMessage(o.Ref()))
 		}
 	}
 	return strings.Join(out, "\n"), nil
+}
+
+// rejections returns which parentRefs of a route are not accepted, and what they probably mean.
+func rejections(v *snapshot.View, r *gateway.Route) []string {
+	var out []string
+	for _, x := range effective.Rejections(v, r, r.Parents) {
+		text := x.Text(r, "")
+		if hint := effective.ParentHint(v, x.Parent, true); hint != "" && effective.MissingParent(v, x.Parent) != "" {
+			text += "; " + hint
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // noPolicyMessage returns why no policy applies to an object that no policy targets.

@@ -430,7 +430,7 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 // isAttached reports whether all parents of a route accept it.
 func (c *changeEvaluator) isAttached(route api.Ref) bool {
 	r, ok := c.view.Get(route).(*gateway.Route)
-	return ok && !slices.ContainsFunc(r.Parents, func(p gateway.Parent) bool { return effective.RejectedBy(c.view, r, p.Ref()) != "" })
+	return ok && len(effective.Rejections(c.view, r, r.Parents)) == 0
 }
 
 // findingKey returns a key that is equal for findings that say the same.

@@ -132,7 +132,9 @@ func (c *changeEvaluator) rejection(ref api.Ref, exists bool, problems []manifes
 		if f := finding(p); p.Unknown && !c.validator.app.validate.strict() {
 			out.Warnings = append(out.Warnings, f)
 		} else {
-			f.Action = api.Deny
+			if f.Action = api.Deny; f.Code == api.ReasonNotRead {
+				f.Code = api.ReasonSchemaInvalid
+			}
 			out.Denials = append(out.Denials, f)
 		}
 	}
@@ -150,7 +152,10 @@ func (c *changeEvaluator) notServed(ref api.Ref, o *manifest.Object) *guard.Deci
 // finding returns a problem as a finding.
 func finding(p manifest.Problem) guard.Finding {
 	f := guard.Finding{Code: api.ReasonSchemaInvalid, Action: api.Deny, What: p.Message, Field: p.Field}
-	if p.Unknown {
+	switch {
+	case p.Unknown && p.Field == "apiVersion":
+		f.Code, f.Action = api.ReasonNotRead, api.Warn
+	case p.Unknown:
 		f.Code, f.Action = api.ReasonUnknownField, api.Warn
 	}
 	return f
