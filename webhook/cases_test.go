@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,7 @@ func TestGuardrails(t *testing.T) {
 				}
 				a := d.validated(t, asRequest(t, &w.Change))
 				assert.Equal(t, w.Denied == "", a.Allowed)
+				assertWhole(t, a.Warnings)
 				if !a.Allowed {
 					assert.Contains(t, a.Result.Message, string(w.Denied)+": ")
 				} else {
@@ -234,6 +236,7 @@ func (d *testServer) verdict(t *testing.T, c *cases.Change) {
 	a := d.validated(t, r)
 	assert.Equal(t, c.Verdict.Allowed, a.Allowed)
 	assert.Len(t, a.Warnings, cases.Shown(c.Verdict.Warnings))
+	assertWhole(t, a.Warnings)
 	if a.Allowed {
 		d.made(t, c)
 		return
@@ -247,6 +250,16 @@ func (d *testServer) verdict(t *testing.T, c *cases.Change) {
 		}
 	}
 	assert.True(t, d.mutated(t, r).Allowed)
+}
+
+// assertWhole asserts that warnings are passed on by the API server, and that no name in them
+// was shortened for that.
+func assertWhole(t *testing.T, warnings []string) {
+	t.Helper()
+	for _, w := range warnings {
+		assert.LessOrEqual(t, utf8.RuneCountInString(w), warningLength)
+		assert.NotContains(t, w, "…")
+	}
 }
 
 // made makes a change that was allowed.

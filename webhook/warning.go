@@ -60,14 +60,16 @@ func split(line string) []string {
 	return append(out, line)
 }
 
-// warning fits a finding into one line. If it is too long, it drops the advice first,
-// then the groups of kinds, and then shortens names.
+// warning fits a finding into one line. If it is too long, it drops the request first, then
+// the advice, then the groups of kinds, and then shortens names.
 func warning(f guard.Finding) string {
 	line := oneLine(f.Message())
-	if fits(line) {
-		return line
+	if f.Request = ""; !fits(line) {
+		line = oneLine(f.Message())
 	}
-	line = oneLine(f.What)
+	if !fits(line) {
+		line = oneLine(f.What)
+	}
 	if !fits(line) && f.Short != "" {
 		line = oneLine(f.Short)
 	}

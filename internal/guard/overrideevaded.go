@@ -121,11 +121,12 @@ func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 		f.Advice = permittedAdvice
 	case l.key.unsure != "":
 		action = api.Warn
-		f.Advice = fmt.Sprintf("this is a warning because it is unsure: %s", l.key.unsure)
+		f.What += "; this is a warning because it is unsure: " + l.key.unsure
 		f.Short += "; unsure: " + l.key.unsure
 	case l.key.neighbor:
 		action = api.Warn
-		f.Advice = fmt.Sprintf("the override is of another namespace and does not bind this write; ask the owner of %s", policy.Key())
+		f.What += "; the override is of another namespace and does not bind this write"
+		f.Advice = fmt.Sprintf("ask the owner of %s", policy.Key())
 		f.Short += "; it does not bind this write"
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))

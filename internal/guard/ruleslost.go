@@ -486,14 +486,14 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 	}
 	s := l.kind.Strategy
 	if s.Field == "" || !slices.Contains(s.Allowed, "merge") && !slices.Contains(s.Allowed, "patch") {
-		return fmt.Sprintf("repeat %s in %s to keep %s", it, by.Key(), it)
+		return fmt.Sprintf("repeat %s there to keep %s", it, it)
 	}
 	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
-	how := fmt.Sprintf("set %s: %s in its defaults", s.Field, with)
+	how := fmt.Sprintf("ask the owner of %s to set %s: %s", policy.Key(), s.Field, with)
 	if defaults := l.kind.Blocks.Defaults; l.rules[0].block == merge.Bare && len(defaults) > 0 {
 		how = fmt.Sprintf("move %s to %s with %s: %s", it, defaults[0], s.Field, with)
 	}
-	return fmt.Sprintf("to keep %s, ask the owner of %s to %s, or repeat %s in %s", it, policy.Key(), how, it, by.Key())
+	return fmt.Sprintf("repeat %s there to keep %s, or %s", it, it, how)
 }
 
 // detachedText says why a policy is no longer on a path, or takes no part on it.

@@ -258,10 +258,10 @@ func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
 		why = "is as old and first by name"
 	}
 	ev.report(api.ReasonUnreached, api.Warn, Finding{
-		What: fmt.Sprintf("no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match takes a request",
+		What: fmt.Sprintf("no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts",
 			r.Ref(), entry, by.Ref(), why),
 		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", r.Ref(), entry, by.Ref(), why),
-		Advice: "give it a hostname of its own",
+		Advice: "use another hostname",
 	})
 }
 

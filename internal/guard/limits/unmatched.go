@@ -142,7 +142,7 @@ func (l *total) partFinding(at [2]int) Finding {
 		Rule:   l.key.rule.String(),
 		Short:  fmt.Sprintf("%s is only partly bound: no rule has the match %s", l.key.rule, &l.triggers()[at[0]].Matches[at[1]]),
 		What:   fmt.Sprintf("%s is only partly bound: %s, on %s", l.key.rule, l.noMatchText(at), l.after.all.routesText()),
-		Advice: "requests of its other matches are limited",
+		Advice: "its other matches are bound",
 	}
 }
 
