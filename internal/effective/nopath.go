@@ -146,18 +146,18 @@ type Rejection struct {
 // policy kind; no object that has a parent of an unsupported kind, since that is not known.
 func Rejections(v *snapshot.View, r *gateway.Route, parents []gateway.Parent) []Rejection {
 	reason := noPathReason{plan: &plan{view: v}, shape: &shape{gateway: true, mesh: true}}
-	accepted := make(map[api.Ref]bool)
 	var all, out []Rejection
+	var accepted []api.Ref
 	for _, p := range parents {
 		set, _ := v.Get(p.Ref()).(*gateway.ListenerSet)
 		if why := reason.parent(p, r); why != "" && (set == nil || set.Unread == api.Ref{}) {
 			all = append(all, Rejection{p, why})
-		} else {
-			accepted[p.Ref()] = true
+		} else if len(parents) > 1 {
+			accepted = append(accepted, p.Ref())
 		}
 	}
 	for _, x := range all {
-		if !accepted[x.Ref()] {
+		if !slices.Contains(accepted, x.Ref()) {
 			x.Section, x.Port = "", 0
 		}
 		if !slices.ContainsFunc(out, func(o Rejection) bool { return o.Parent == x.Parent }) {

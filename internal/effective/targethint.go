@@ -77,6 +77,17 @@ func ParentHint(v *snapshot.View, p gateway.Parent, readsAll bool) string {
 	return meant
 }
 
+// ParentKindMeant returns the kind of parents that is meant by a kind which is none, "" if none
+// is close.
+func ParentKindMeant(kind string) string {
+	switch meant := editdistance.Closest(kind, []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindService}); meant {
+	case "", gateway.KindService:
+		return meant
+	default:
+		return gateway.KindOf(meant).String()
+	}
+}
+
 // ListSections lists the listeners or ports of an object, each with its name and number, or the
 // names of its rules; "" if there are none.
 func ListSections(o snapshot.Object) string {

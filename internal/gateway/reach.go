@@ -212,7 +212,7 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 // it is -1: another route or rule with the same match precedes it, or not all listeners
 // take the requests for its hostnames. It decides that without an index, mostly at once.
 func (r *Router) MayBeUnreached(route *Route, rule int) bool {
-	if r.isBehind(route) {
+	if r.IsBehind(route) {
 		return true
 	}
 	for rival := range r.Rivals(route) {
@@ -232,9 +232,9 @@ func (v *Rival) Precedes(route *Route) bool {
 	return compareAge(v.Route, route) < 0
 }
 
-// isBehind reports whether a listener that accepts a route conflicts with another one, or
+// IsBehind reports whether a listener that accepts a route conflicts with another one, or
 // leaves the requests for one of its hostnames to another one that does not accept it.
-func (r *Router) isBehind(route *Route) bool {
+func (r *Router) IsBehind(route *Route) bool {
 	for i := range r.conflicts {
 		if r.attached(&r.conflicts[i].listener, route) {
 			return true

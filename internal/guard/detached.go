@@ -25,8 +25,12 @@ func (ev *evaluation) reportDetached() {
 		if !ok || effective.IsDelegated(ev.after, r) {
 			continue
 		}
+		is := effective.Rejections(ev.after, r, r.Parents)
+		if len(is) == 0 {
+			continue
+		}
 		was := effective.Rejections(ev.before, old, old.Parents)
-		for _, x := range effective.Rejections(ev.after, r, r.Parents) {
+		for _, x := range is {
 			if why, _ := x.Before(old, was); why != "" {
 				continue
 			}

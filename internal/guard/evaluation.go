@@ -196,6 +196,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 		return err
 	}
 	ev.reportLostRules()
+	ev.reportGrant()
 	ev.reportUnreadKinds()
 	ev.reportBlastRadius()
 	return nil

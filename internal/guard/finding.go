@@ -100,6 +100,16 @@ func (fs findings) haveCause(unread string) bool {
 	return false
 }
 
+// haveLost reports whether a finding is about lost rules of a policy.
+func (fs findings) haveLost(policy api.Ref) bool {
+	for _, f := range fs {
+		if f.Code == api.ReasonRulesLost && f.Policy != nil && *f.Policy == policy {
+			return true
+		}
+	}
+	return false
+}
+
 func strictness(a api.Action) int {
 	return slices.Index([]api.Action{api.Audit, api.Warn, api.Deny}, a)
 }

@@ -20,8 +20,6 @@ func (ev *evaluation) checkObject() {
 		ev.checkRoute()
 	case *gateway.ListenerSet:
 		ev.checkListenerSet(o)
-	case *gateway.Grant:
-		ev.checkGrant()
 	case *gateway.Class:
 		ev.checkClass(o)
 	}
@@ -48,10 +46,15 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 	})
 }
 
-// checkGrant reports which policies lose a target with a ReferenceGrant.
-func (ev *evaluation) checkGrant() {
+// reportGrant reports which policies lose a target with a ReferenceGrant, unless that is said
+// as the cause of lost rules.
+func (ev *evaluation) reportGrant() {
 	for _, o := range objects(ev.change) {
-		for _, to := range o.(*gateway.Grant).To { //nolint:forcetypeassert // both are of one kind
+		g, ok := o.(*gateway.Grant)
+		if !ok {
+			return
+		}
+		for _, to := range g.To {
 			for p := range ev.before.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Ref().Namespace) {
 				ev.reportLostTargets(p)
 			}
@@ -65,8 +68,8 @@ func (ev *evaluation) checkGrant() {
 func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
 	was, is := ev.before.Targets(p), ev.after.Targets(p)
 	for i, t := range is {
-		if t.Grant && t.Refused != "" && was[i].Refused == "" {
-			ref := p.Ref()
+		ref := p.Ref()
+		if t.Grant && t.Refused != "" && was[i].Refused == "" && !ev.findings.haveLost(ref) {
 			ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
 				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
 			})
@@ -127,12 +130,16 @@ func (ev *evaluation) reportDelegation(was, is []api.Ref) {
 // reportUnreadParents reports which parents of unsupported kinds the write adds.
 func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 	for _, p := range is {
-		if p != (api.Ref{}) && p != gateway.DefaultGateways && !slices.Contains(was, p) {
-			ev.report(api.ReasonNotRead, api.Warn, Finding{
-				What:   fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)),
-				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",
-			})
+		if p == (api.Ref{}) || p == gateway.DefaultGateways || slices.Contains(was, p) {
+			continue
 		}
+		advice := "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on"
+		if meant := effective.ParentKindMeant(p.Kind); meant != "" {
+			advice = fmt.Sprintf("did you mean %s?", meant)
+		}
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
+			What: fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)), Advice: advice,
+		})
 	}
 }
 

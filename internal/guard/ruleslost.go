@@ -377,7 +377,7 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 		}
 		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, by.Key()), l.mergeAdvice(it, policy, by)
 	default:
-		return l.replacedText(it, policy, by, written)
+		return l.replacedText(policy, by, written)
 	}
 }
 
@@ -398,11 +398,14 @@ func (l *ruleLoss) kept() string {
 }
 
 // replacedText says why a rule of another policy is in force, and what keeps the one before.
-func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (why, advice string) {
+func (l *ruleLoss) replacedText(policy, by api.Ref, written bool) (why, advice string) {
 	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
 	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
 	_, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false)
+	is := ruleInPlace(l.on.After, l.rules[0].key, func(*merge.Effective) bool { return true })
 	switch {
+	case is != nil && is.Group.Disables && l.gone != "":
+		why = fmt.Sprintf("%s disables %s", by.Key(), l.them())
 	case why != "" && lost.InForce == nil:
 		why = by.Key() + " " + why
 	case l.gone != "":
@@ -410,9 +413,7 @@ func (l *ruleLoss) replacedText(it string, policy, by api.Ref, written bool) (wh
 	default:
 		why = ""
 	}
-	if l.gone == "" {
-		it = l.replaced
-	}
+	it := cmp.Or(l.gone, l.replaced)
 	if written {
 		return why, fmt.Sprintf("leave %s out to keep what %s sets", it, policy.Key())
 	}
@@ -521,14 +522,17 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
 	case l.on.After.Unread != "":
 		l.unread = l.on.After.Unread
-		return l.unread, l.unreadAdvice(object)
+		return l.unread, ev.unreadAdvice(l)
 	}
 	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
 	if t, ok := lostTarget(ev, now); ok {
 		if t.Target == object && ev.change.After == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
 		}
-		if t.Reason == api.TargetNotFound && t.Section != "" {
+		switch {
+		case t.Refused != "":
+			advice = "keep the ReferenceGrant to keep " + l.kept()
+		case t.Reason == api.TargetNotFound && t.Section != "":
 			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
 		}
 		return effective.Describe(now, t), advice
@@ -550,21 +554,21 @@ func (l *ruleLoss) replaceAdvice(at api.PathElement) string {
 	if l.gone == "" {
 		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder())
 	}
-	return fmt.Sprintf("to keep %s, set %s in another policy on %s first", l.them(), l.them(), at)
+	return fmt.Sprintf("to keep %s, set %s in another policy on %s", l.gone, l.them(), at)
 }
 
 // unreadAdvice says how rules of a policy are kept that has no effect on a path any more.
-func (l *ruleLoss) unreadAdvice(written api.Ref) string {
-	was, is := &l.on.Before.Path, &l.on.After.Path
+func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
+	was, is := l.on.Before.Path.Gateway, l.on.After.Path.Gateway
 	switch {
-	case was.Gateway == nil || is.Gateway == nil:
-		return fmt.Sprintf("leave %s as it is to keep %s", written, l.kept())
-	case was.Gateway.Ref() != is.Gateway.Ref():
-		return fmt.Sprintf("keep the parent %s to keep %s", was.Gateway.Ref(), l.kept())
-	case was.Gateway.Class != is.Gateway.Class:
-		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Gateway.Class, l.kept())
+	case was != nil && is != nil && was.Ref() != is.Ref():
+		return fmt.Sprintf("keep the parent %s to keep %s", was.Ref(), l.kept())
+	case was != nil && is != nil && was.Class != is.Class:
+		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Class, l.kept())
+	case ev.change.Before == nil:
+		return fmt.Sprintf("change %s to keep %s", ev.change.Object().Ref(), l.kept())
 	default:
-		return fmt.Sprintf("leave %s as it is to keep %s", written, l.kept())
+		return fmt.Sprintf("leave %s as it is to keep %s", ev.change.Object().Ref(), l.kept())
 	}
 }
 

@@ -3,6 +3,8 @@ package guard
 import (
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -52,13 +54,14 @@ func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
 	if p.Listener == nil && !readsRequests(p) {
 		return out
 	}
-	router := ev.routersOf(entryOf(p)).after
+	at := ev.routersOf(entryOf(p))
+	router := at.after
 	switch {
 	case router == nil:
 		return out
 	case p.Route == nil:
 		return router.ReachOfListener(new(listenerOf(p)))
-	case !readsRequests(p) || !router.MayBeUnreached(p.Route, p.Rule):
+	case !readsRequests(p) || !ev.mayBeUnreached(at, p):
 		return out
 	}
 	for _, l := range router.ListenersAt(p) {
@@ -67,6 +70,45 @@ func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
 		}
 	}
 	return out
+}
+
+// reachMemo is what is known of the paths of a gateway or a Service.
+type reachMemo struct {
+	route *gateway.Route // the last one: paths come route by route
+	may   bool           // requests may not reach a rule of it
+	asked int            // for how many routes
+	hosts map[string]int // routes by hostname, "" for all that are not exact
+}
+
+// mayBeUnreached reports whether requests may not reach a path after the write.
+func (ev *evaluation) mayBeUnreached(at *gatewayRouters, p *gateway.Path) bool {
+	if memo := &at.reach; memo.route != p.Route {
+		memo.route = p.Route
+		memo.may = (at.after.IsBehind(p.Route) || !ev.hasOwnHosts(memo, p)) && at.after.MayBeUnreached(p.Route, -1)
+	}
+	return at.reach.may && at.after.MayBeUnreached(p.Route, p.Rule)
+}
+
+// hasOwnHosts reports whether the route of a path has one match, and no other route at the
+// gateway has one of its hostnames, or one that includes others. It is false for the first
+// routes: the hostnames of all are only counted for many.
+func (ev *evaluation) hasOwnHosts(memo *reachMemo, p *gateway.Path) bool {
+	if memo.asked++; memo.asked < fewReaches || p.Gateway == nil || p.Route.MatchCount() != 1 {
+		return false
+	}
+	if memo.hosts == nil {
+		memo.hosts = make(map[string]int)
+		for _, r := range routesUnder(ev.after, p.Gateway) {
+			for _, h := range r.Hostnames {
+				if strings.HasPrefix(h, "*") {
+					h = ""
+				}
+				memo.hosts[h]++
+			}
+			memo.hosts[""] += btoi(len(r.Hostnames) == 0)
+		}
+	}
+	return memo.hosts[""] == 0 && !slices.ContainsFunc(p.Route.Hostnames, func(h string) bool { return memo.hosts[h] > 1 })
 }
 
 // reportUnreached reports what no request reaches after the write, and from what the write

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/editdistance"
 )
 
 // Kinds that are handled separately.
@@ -320,15 +321,15 @@ func (r *targetReader) crossNamespace(t *Target) {
 // kindNotSupported returns the error about a kind that the policy may not target, with the
 // kinds that it may, those of Gateway API without their group.
 func (r *targetReader) kindNotSupported(kind api.PolicyKind) *field.Error {
-	names, meant := make([]string, len(r.kind.Targets.Kinds)), ""
-	for i, k := range r.kind.Targets.Kinds {
+	var names, kinds, full []string
+	for _, k := range r.kind.Targets.Kinds {
 		name := api.PolicyKind{Group: k.Group, Kind: k.Kind}.String()
-		names[i] = strings.TrimSuffix(name, "."+api.GatewayGroup)
-		if strings.EqualFold(k.Kind, kind.Kind) {
-			meant = fmt.Sprintf("; did you mean %s?", name)
-		}
+		names = append(names, strings.TrimSuffix(name, "."+api.GatewayGroup))
+		kinds, full = append(kinds, k.Kind), append(full, name)
 	}
 	err := field.NotSupported(r.at, kind.String(), names)
-	err.Detail += meant
+	if meant := slices.Index(kinds, editdistance.Closest(kind.Kind, kinds)); meant >= 0 {
+		err.Detail += fmt.Sprintf("; did you mean %s?", full[meant])
+	}
 	return err
 }

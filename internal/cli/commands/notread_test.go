@@ -72,9 +72,9 @@ func TestNotReadBeforeItsDefinition(t *testing.T) {
 func TestUnknownVersions(t *testing.T) {
 	const target = "spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}}\n"
 	for name, c := range map[string]struct{ apiVersion, kind, want string }{
-		"of Envoy Gateway":              {"gateway.envoyproxy.io/v1alpha9", "SecurityPolicy", `version "v1alpha9" of kind SecurityPolicy.gateway.envoyproxy.io is not read; versions that are read: v1alpha1`},
-		"of Kuadrant":                   {"kuadrant.io/v1beta9", "AuthPolicy", `version "v1beta9" of kind AuthPolicy.kuadrant.io is not read; versions that are read: v1, v1beta1, v1beta2, v1beta3`},
-		"of another kind of the group":  {"gateway.nginx.org/v1alpha2", "ProxySettingsPolicy", `version "v1alpha2" of kind ProxySettingsPolicy.gateway.nginx.org is not read; versions that are read: v1alpha1`},
+		"of Envoy Gateway":              {"gateway.envoyproxy.io/v1alpha9", "SecurityPolicy", `version "v1alpha9" of kind SecurityPolicy.gateway.envoyproxy.io is not read; the object is evaluated as one of those that are: v1alpha1`},
+		"of Kuadrant":                   {"kuadrant.io/v1beta9", "AuthPolicy", `version "v1beta9" of kind AuthPolicy.kuadrant.io is not read; the object is evaluated as one of those that are: v1, v1beta1, v1beta2, v1beta3`},
+		"of another kind of the group":  {"gateway.nginx.org/v1alpha2", "ProxySettingsPolicy", `version "v1alpha2" of kind ProxySettingsPolicy.gateway.nginx.org is not read; the object is evaluated as one of those that are: v1alpha1`},
 		"an older one":                  {"kuadrant.io/v1beta2", "AuthPolicy", ""},
 		"of a kind that no profile has": {"acme.example.com/v7", "Widget", ""},
 		"of a kind with a built-in CRD": {"gateway.networking.k8s.io/v9", "BackendTLSPolicy", `no matches for kind "BackendTLSPolicy" in version "gateway.networking.k8s.io/v9"; served versions: v1, v1alpha3`},
@@ -96,7 +96,7 @@ func TestUnknownVersions(t *testing.T) {
 				assert.Contains(t, read.stderr, file+":5:1: "+c.kind+" app/x: ")
 			}
 			ignored := run(t, "", "effective", "--validate=ignore", "-f", base, "-f", file)
-			assert.NotContains(t, ignored.stderr, "versions that are read")
+			assert.NotContains(t, ignored.stderr, "is evaluated as one")
 		})
 	}
 }

@@ -50,6 +50,6 @@ func (o *Object) unknownVersion() ([]Problem, error) {
 	}
 	return []Problem{{Object: o, Unknown: true, Problem: customresource.Problem{
 		Field:   "apiVersion",
-		Message: fmt.Sprintf("version %q of kind %s is not read; versions that are read: %s", version, o.Kind, strings.Join(known, ", ")),
+		Message: fmt.Sprintf("version %q of kind %s is not read; the object is evaluated as one of those that are: %s", version, o.Kind, strings.Join(known, ", ")),
 	}}}, nil
 }
