@@ -219,7 +219,11 @@ func unsupportedParent(parent api.Ref) string {
 	if parent == gateway.DefaultGateways {
 		return "it uses default gateways, which are not supported"
 	}
-	return fmt.Sprintf("%s is of kind %s, which is not supported", parent, parent.PolicyKind())
+	text := fmt.Sprintf("%s is of kind %s, which is not supported", parent, parent.PolicyKind())
+	if meant := ParentKindMeant(parent.Kind); meant != "" {
+		text += fmt.Sprintf(": did you mean %s?", meant)
+	}
+	return text
 }
 
 // parent returns why a parent does not accept a route, empty if it does.

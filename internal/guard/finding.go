@@ -90,20 +90,10 @@ func (fs *findings) add(f Finding) {
 	}
 }
 
-// haveCause reports whether the cause of a finding is that policies are not read.
-func (fs findings) haveCause(unread string) bool {
+// any reports whether a finding meets a condition.
+func (fs findings) any(met func(*Finding) bool) bool {
 	for _, f := range fs {
-		if f.unread == unread {
-			return true
-		}
-	}
-	return false
-}
-
-// haveLost reports whether a finding is about lost rules of a policy.
-func (fs findings) haveLost(policy api.Ref) bool {
-	for _, f := range fs {
-		if f.Code == api.ReasonRulesLost && f.Policy != nil && *f.Policy == policy {
+		if met(&f) {
 			return true
 		}
 	}

@@ -66,10 +66,12 @@ func (ev *evaluation) reportGrant() {
 }
 
 func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
-	was, is := ev.before.Targets(p), ev.after.Targets(p)
+	ref, was, is := p.Ref(), ev.before.Targets(p), ev.after.Targets(p)
+	if ev.findings.any(func(f *Finding) bool { return f.Code == api.ReasonRulesLost && deref(f.Policy) == ref }) {
+		return
+	}
 	for i, t := range is {
-		ref := p.Ref()
-		if t.Grant && t.Refused != "" && was[i].Refused == "" && !ev.findings.haveLost(ref) {
+		if t.Grant && t.Refused != "" && was[i].Refused == "" {
 			ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
 				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
 			})

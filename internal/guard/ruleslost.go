@@ -565,10 +565,8 @@ func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
 		return fmt.Sprintf("keep the parent %s to keep %s", was.Ref(), l.kept())
 	case was != nil && is != nil && was.Class != is.Class:
 		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Class, l.kept())
-	case ev.change.Before == nil:
-		return fmt.Sprintf("change %s to keep %s", ev.change.Object().Ref(), l.kept())
 	default:
-		return fmt.Sprintf("leave %s as it is to keep %s", ev.change.Object().Ref(), l.kept())
+		return fmt.Sprintf("write %s differently to keep %s", ev.change.Object().Ref(), l.kept())
 	}
 }
 

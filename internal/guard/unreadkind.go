@@ -43,7 +43,7 @@ func (ev *evaluation) reportUnreadKinds() {
 			what = "the policy has no effect on " + api.Plural(u.Paths, "path") + ": "
 		}
 		for _, why := range u.Reasons() {
-			if ev.findings.haveCause(why) {
+			if ev.findings.any(func(f *Finding) bool { return f.unread == why }) {
 				continue
 			}
 			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {

@@ -14,8 +14,8 @@ import (
 )
 
 // message returns why named policies are on none of the paths, and, if there are no paths,
-// why no policy applies to the other named objects, else which of their parentRefs are not
-// accepted. It is empty if there is no such object,
+// why no policy applies to the other named objects; and which of their parentRefs are not
+// accepted, if some are. It is empty if there is no such object,
 // and for a request, which says by itself where it goes.
 func (a *answering) message(ctx context.Context) (string, error) {
 	if a.Request != nil {
@@ -38,11 +38,11 @@ func (a *answering) message(ctx context.Context) (string, error) {
 	}
 	none := len(out) == 0 && len(a.paths) == 0
 	for _, o := range a.Objects {
-		if r, ok := o.(*gateway.Route); ok && len(a.paths) > 0 && a.Hides == nil {
-			out = append(out, rejections(a.View, r)...)
-		}
 		if none {
 			out = append(out, a.noPolicyMessage(o.Ref()))
+		}
+		if r, ok := o.(*gateway.Route); ok && a.Hides == nil && effective.Unattached(a.View, r.Ref()) == "" {
+			out = append(out, rejections(a.View, r)...)
 		}
 	}
 	return strings.Join(out, "\n"), nil

@@ -279,3 +279,18 @@ func TestOutcomeWithoutPolicies(t *testing.T) {
 	got = run(t, loneNamespace, "outcome", "-f", "-", "-o", "json")
 	assert.Empty(t, decode[api.OutcomeList](t, got.stdout).Items)
 }
+
+// explain names the parentRefs of a route that are not accepted, beside those that are.
+func TestExplainSaysWhichParentRefsAreRejected(t *testing.T) {
+	got := run(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: both}
+spec:
+  parentRefs: [{namespace: infra, name: edge}, {namespace: infra, name: edge, sectionName: htpt}]
+`, append(demoFiles("cluster", "gateway-policies"), "-f", "-", "explain", "-n", "app", "httproute/both")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	text := strings.Join(strings.Fields(got.stdout), " ")
+	assert.Contains(t, text, "a parentRef of HTTPRoute app/both has no effect: Gateway infra/edge has no listener named htpt; did you mean section http?")
+	assert.Contains(t, text, "AuthPolicy infra/gw-auth")
+}
