@@ -32,9 +32,9 @@ type kindImpact struct {
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
 	// the most of them.
 	reportedPaths int
-	// told are the paths about which there is no more to say: they lose rules, are of a route
+	// covered are the paths about which there is no more to say: they lose rules, are of a route
 	// that is created, or to a backend that it adds or drops, or no request reaches them.
-	told pathCounter
+	covered pathCounter
 }
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
@@ -78,7 +78,7 @@ func (ev *evaluation) reportBlastRadius() {
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
 		within := b.limit == 0 || b.paths.count() <= b.limit
-		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.told.count()) >= b.paths.count() {
+		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
 		var a acknowledgement

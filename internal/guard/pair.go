@@ -91,9 +91,9 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 		}
 	}
 	impact := ev.addImpact(p, ev.overrides.prev.lostRules)
-	told := p.Unreached || ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
-	if ev.addGained(p) || told || ev.choosesBackend(p) {
-		impact.told.add(&p, true)
+	covered := p.Unreached || ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
+	if ev.addGained(p) || covered || ev.choosesBackend(p) {
+		impact.covered.add(&p, true)
 	}
 	if ev.observe != nil {
 		ev.observe(p)
