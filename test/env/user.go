@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -75,6 +78,32 @@ func (e *Env) grant(ctx context.Context, user string, rules []rbacv1.PolicyRule)
 	}
 	if _, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("grant rights to user %s: %w", user, err)
+	}
+	return awaitRight(ctx, client, user, rules[0])
+}
+
+// awaitRight waits until the API server, which watches what is granted, grants a user what a
+// rule allows.
+func awaitRight(ctx context.Context, client kubernetes.Interface, user string, rule rbacv1.PolicyRule) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user}}
+	if len(rule.NonResourceURLs) > 0 {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
+	} else {
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0]}
+		if len(rule.ResourceNames) > 0 {
+			review.Spec.ResourceAttributes.Name = rule.ResourceNames[0]
+		}
+	}
+	err := wait.PollUntilContextTimeout(ctx, Poll/10, Patience, true, func(ctx context.Context) (bool, error) {
+		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("ask for the rights of user %s: %w", user, err)
+		}
+		return got.Status.Allowed, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the rights of user %s: %w", user, err)
 	}
 	return nil
 }
