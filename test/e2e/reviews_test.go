@@ -53,16 +53,15 @@ func (g testNamespaces) developer(t *testing.T) *env.User {
 	t.Helper()
 	who := g.c.MustAddUser(t, g.app+"-developer", nil)
 	succeed(t, g.apply(strings.ReplaceAll(developerRights, "USER", who.Name)))
-	g.awaitMayAsk(t, who)
+	g.awaitMay(t, who, "create", "effectivepolicyreviews.overrule.dev")
+	g.awaitMay(t, who, "delete", "ratelimitpolicies.kuadrant.io")
 	return who
 }
 
-// awaitMayAsk waits until the API server has observed the rights of a user.
-func (g testNamespaces) awaitMayAsk(t *testing.T, who *env.User) {
+// awaitMay waits until the API server has observed a right of a user.
+func (g testNamespaces) awaitMay(t *testing.T, who *env.User, verb, resource string) {
 	t.Helper()
-	soon(t, func() bool {
-		return who.Kubectl("auth", "can-i", "create", "effectivepolicyreviews.overrule.dev", "-n", g.app).Code == 0
-	}, "no right to ask")
+	soon(t, func() bool { return who.Kubectl("auth", "can-i", verb, resource, "-n", g.app).Code == 0 }, "no right to "+verb+" "+resource)
 }
 
 // hiddenAuth and ownAuth are the policies of the gateway and of the route.
@@ -181,7 +180,7 @@ func (g testNamespaces) refuseWrongReviews(t *testing.T, who *env.User) {
 	succeed(t, g.apply(strings.ReplaceAll(toystore, "name: toystore", "name: other")))
 	limited := g.c.MustAddUser(t, g.app+"-asker", nil)
 	succeed(t, g.kubectl("create", "rolebinding", "asker", "--clusterrole=overrule-reviews", "--user="+limited.Name))
-	g.awaitMayAsk(t, limited)
+	g.awaitMay(t, limited, "create", "effectivepolicyreviews.overrule.dev")
 	g.refuseReview(t, limited, reviewOf("HTTPRoute", "other", ""), "HTTPRoute APP/other not found, or you are not allowed to get it")
 	g.refuseReview(t, limited, reviewOf("HTTPRoute", "absent", ""), absent)
 	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Gateway", "edge", ""), "namespace: APP", "namespace: INFRA"), "is forbidden")
