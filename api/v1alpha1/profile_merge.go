@@ -106,8 +106,11 @@ const (
 type KeyedList struct {
 	// Path is the field path of the list.
 	Path string `json:"path"`
-	// Key is the path of the field of an item that identifies it.
-	Key string `json:"key"`
+	// Key is the path of the field of an item that identifies it. If empty, all items
+	// have the default key, so a list of one item is merged as that item.
+	//
+	// +optional
+	Key string `json:"key,omitempty"`
 	// Default is the key of an item that does not have the field. If empty, the list
 	// of such an item is merged as one value.
 	//

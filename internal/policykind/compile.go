@@ -305,9 +305,9 @@ func (c *compiler) rules() {
 	for i, l := range k.Lists {
 		at := c.spec.Child("lists").Index(i)
 		list := keyedList{path: c.fieldPath(at.Child("path"), l.Path), defaultKey: l.Default}
-		if l.Key == "" {
+		if l.Key == "" && l.Default == "" {
 			c.required(at.Child("key"), "set the field that identifies an item")
-		} else {
+		} else if l.Key != "" {
 			list.key = c.singlePath(at.Child("key"), l.Key)
 		}
 		k.lists = append(k.lists, list)

@@ -50,12 +50,12 @@ func readBuiltin() ([]*Kind, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
 		}
-		for doc := range strings.SplitSeq(string(data), "\n---\n") {
-			var p api.PolicyProfile
-			if err := yaml.UnmarshalStrict([]byte(doc), &p); err != nil {
-				return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
-			}
-			k, err := Compile(p.Spec, Builtin)
+		var list api.PolicyProfileList
+		if err := yaml.UnmarshalStrict(data, &list); err != nil {
+			return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+		}
+		for i := range list.Items {
+			k, err := Compile(list.Items[i].Spec, Builtin)
 			if err != nil {
 				return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
 			}

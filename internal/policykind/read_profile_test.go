@@ -150,7 +150,7 @@ func TestRank(t *testing.T) {
 
 // Keyed lists are merged item by item, and restored as lists.
 func TestKeyedLists(t *testing.T) {
-	k := mustCompile(t, "strategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}, {path: 'metrics.*.tags', key: id}, {path: 'zones.*.ports', key: name}, {path: spans, key: match.mode, default: BOTH}]\n")
+	k := mustCompile(t, "strategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}, {path: 'metrics.*.tags', key: id}, {path: 'zones.*.ports', key: name}, {path: spans, key: match.mode, default: BOTH}, {path: only, default: it}]\n")
 	tests := tables.Read[map[string]struct {
 		Spec  string
 		Want  []string

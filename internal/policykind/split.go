@@ -1,6 +1,7 @@
 package policykind
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -81,11 +82,15 @@ func (l *keyedList) keyOf(item any) string {
 		return ""
 	}
 	value, ok := l.key.lookup(item)
-	if !ok {
+	if !ok || len(l.key) == 0 {
 		return l.defaultKey
 	}
-	name, _ := value.(string)
-	return name
+	switch value.(type) {
+	case string, int64, float64:
+		return fmt.Sprint(value)
+	default:
+		return ""
+	}
 }
 
 // ruleEndsAt reports whether a rule ends at a depth: no pattern continues.
