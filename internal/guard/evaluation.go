@@ -48,6 +48,7 @@ type evaluation struct {
 	requirements    requirements
 	limits          limits.Tracker
 	blast           blastRadius
+	ownerBlast      *blastRadius // of the deletion with a new owner, nil for none
 	deletion        systemDeletion
 }
 
