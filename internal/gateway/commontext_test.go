@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,16 +36,22 @@ func TestCommonText(t *testing.T) {
 		"in a header":                          {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, want: "a\t"},
 		"in a parameter":                       {met: []condition{regexCondition(`a\n+`)}, part: partParam, want: "a\n"},
 		"an expression that cannot be read":    {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
-		"one that takes too long":              {met: []condition{regexCondition("(.*a.{12}){9}"), regexCondition("(.*b.{12}){9}")}, doubt: unsearched},
+		"two of very many states":              {met: []condition{regexCondition("(.*a.{12}){9}c"), regexCondition("(.*b.{12}){9}d")}},
+		"what no text of a part has":           {met: []condition{prefix("/shop"), regexCondition(`/.*a.{14}\x01`)}, part: partPath},
+		"a long text":                          {met: []condition{prefix("/a"), regexCondition("/[a-c]/x{1000}[^x]")}, want: "/a/" + strings.Repeat("x", 1000) + "a"},
+		"what another one of many states takes": {met: []condition{regexCondition("[ab]*")}, unmet: []condition{regexCondition("(.*a.{14}|b|[^x]*)")}},
+		"one that takes too long":              {met: []condition{regexCondition("[a-t]*")}, unmet: []condition{regexCondition("[^a]*|[^b]*|[^c]*|[^d]*|[^e]*|[^f]*|[^g]*|[^h]*|[^i]*|[^j]*|[^k]*|[^l]*|[^m]*|[^n]*|[^o]*|[^p]*|[^q]*|[^r]*|[^s]*|[^t]*")}, doubt: unsearched},
+		"one that is too large":                {met: []condition{regexCondition(".{1000}.{1000}.{1000}.{1000}.{1000}.{1000}.{1000}.{1000}.{1000}"), exact("a")}, doubt: unread},
 		"one that is not needed to be read":    {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
 		"one that cannot be read under prefix": {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, found, d, work := commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
+			memo := &routerMemo{texts: newTextMemo()}
+			got, found, d := memo.commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
 			assert.Equal(t, row.want, got)
 			assert.Equal(t, row.want != "", found)
 			assert.Equal(t, row.doubt, d)
-			assert.Less(t, work, 2*maxTextSteps/stepsPerWork)
+			assert.Less(t, memo.work, 2*maxTextSteps/stepsPerWork)
 		})
 	}
 }
@@ -79,7 +86,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 				texts = append(texts, text)
 			}
 		}
-		got, ok, d, _ := commonText(met, unmet, partPath)
+		got, ok, d := (&routerMemo{texts: newTextMemo()}).commonText(met, unmet, partPath)
 		require.Equal(t, none, d)
 		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
 		if ok {
@@ -93,7 +100,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, found, _ := meet(prefix("/a"), c, nil, partPath, new(int))
+	value, found, _ := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: newTextMemo()})
 	require.True(t, found)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)

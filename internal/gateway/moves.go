@@ -60,7 +60,8 @@ func (e entry) served() Served {
 // other router does not have as it is. The other match comes after it by precedence, or
 // is changed, too. So for each changed match, those are looked at that can serve requests
 // for its hostname in the other router, in the order of precedence, up to one that takes
-// all of its requests. For two matches, one request decides: the one that meets both and
+// all of its requests. At a listener that the change adds or removes, requests for more specific
+// hostnames of other routes come in, too. For two matches, one request decides: the one that meets both and
 // as few others as possible. Where that is served by another rule, so are all that meet
 // both.
 //
@@ -72,7 +73,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
 			for e := range s.changedEntries(route, changedAfter, unchanged, false) {
-				if !s.from(e) {
+				if !s.from(e, unchanged[e.listener] == nil) {
 					return
 				}
 			}
@@ -80,7 +81,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		unchanged = s.after.unchangedListeners(s.before)
 		for _, route := range changedAfter {
 			for e := range s.changedEntries(route, changedBefore, unchanged, true) {
-				if !s.to(e) {
+				if !s.to(e, unchanged[e.listener] == nil) {
 					return
 				}
 			}
@@ -178,6 +179,16 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 		}
 	}
 	return out
+}
+
+// ListenersNew returns the listeners that take connections which none of the same object does in
+// another router.
+func (r *Router) ListenersNew(other *Router) []ListenerMatch {
+	return slices.DeleteFunc(slices.Clone(r.listeners), func(l ListenerMatch) bool {
+		return slices.ContainsFunc(other.listeners, func(o ListenerMatch) bool {
+			return o.Parent() == l.Parent() && o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname && o.Listener.transport() == l.Listener.transport()
+		})
+	})
 }
 
 // sameMatches returns which matches of a route, after the change or before it, another

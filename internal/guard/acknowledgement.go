@@ -52,7 +52,10 @@ func (c Change) hash() string {
 		ref.Name = ""
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, c.Operation, ref, c.Owner)
+	fmt.Fprintln(h, c.Operation, ref)
+	if c.Owner != "" {
+		fmt.Fprintln(h, c.Owner)
+	}
 	writeContent(h, c.Object())
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

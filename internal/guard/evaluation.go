@@ -170,6 +170,9 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 	if err := ev.compareOthers(); err != nil {
 		return err
 	}
+	if err := ev.compareAwaited(); err != nil {
+		return err
+	}
 	if err := ev.findMovedRules(); err != nil {
 		return fmt.Errorf("find the requests that lose rules: %w", err)
 	}
