@@ -75,6 +75,10 @@ func (r *Route) routeMatches() []routeMatch {
 // costs 1.
 const costOfRegex = 4
 
+// sizeOfCost is the square of the size that a regular expression has for each cost of 1 more:
+// texts that meet it may be as long as it is.
+const sizeOfCost = 512
+
 func compileMatches(r *Route) []routeMatch {
 	var out []routeMatch
 	var segments []string // of the matches of a rule
@@ -87,7 +91,7 @@ func compileMatches(r *Route) []routeMatch {
 			}
 			if c.op == matchesRegex {
 				m.regex = true
-				m.cost += costOfRegex
+				m.cost += costOfRegex + c.size*c.size/sizeOfCost
 			}
 		}
 		m.segment = segments[match]
@@ -198,7 +202,7 @@ func regexCondition(text string) condition {
 }
 
 // maxInstructions is the size of the largest expressions that are compiled.
-const maxInstructions = 1 << 14
+const maxInstructions = 1 << 12
 
 // parseExpression parses a regular expression, nil if it cannot be read or is too large.
 func parseExpression(text string) *syntax.Regexp {
@@ -306,22 +310,20 @@ func (r *Route) MatchCount() int {
 	return r.matchCount
 }
 
-// instructionsPerMatch is how many instructions of regular expressions count as one more match.
-const instructionsPerMatch = 64
+// sizeOfMatch is the size of a regular expression that counts as one more match.
+const sizeOfMatch = 64
 
-// MatchWeight returns how many matches the route has, each of them counted once more for every
-// 64 instructions of its regular expressions: others are compared with these, too.
+// MatchWeight returns how many matches the route has. Those with large regular expressions
+// count more, by the square of their size: others are compared with these, too.
 func (r *Route) MatchWeight() int {
 	out := r.MatchCount()
 	if !r.mayHaveRegex() {
 		return out
 	}
 	for _, m := range r.routeMatches() {
-		size := 0
 		for _, c := range m.conditions() {
-			size += c.size
+			out += c.size * c.size / (sizeOfMatch * sizeOfMatch)
 		}
-		out += size / instructionsPerMatch
 	}
 	return out
 }
