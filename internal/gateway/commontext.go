@@ -16,6 +16,9 @@ import (
 // commonText returns a short text that meets all of some conditions on a part of requests, and
 // none of others. What was found is remembered: each reading asks for the same texts.
 func (m *routerMemo) commonText(met, unmet []condition, part string) (text string, found bool, d doubt) {
+	if m.texts.found == nil {
+		m.texts.programs, m.texts.found = make(map[string]*program), make(map[string]foundText)
+	}
 	var key strings.Builder
 	for i, c := range slices.Concat(met, unmet) {
 		fmt.Fprintf(&key, "%t%q", i < len(met), c.asExpression())
@@ -46,10 +49,6 @@ type foundText struct {
 	text  string
 	found bool
 	doubt doubt
-}
-
-func newTextMemo() *textMemo {
-	return &textMemo{programs: make(map[string]*program), found: make(map[string]foundText)}
 }
 
 // find is commonText without its memo. steps is the cost of the search.

@@ -46,7 +46,7 @@ func TestCommonText(t *testing.T) {
 		"one that cannot be read under prefix":  {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memo := &routerMemo{texts: newTextMemo()}
+			memo := &routerMemo{texts: &textMemo{}}
 			got, found, d := memo.commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
 			assert.Equal(t, row.want, got)
 			assert.Equal(t, row.want != "", found)
@@ -86,7 +86,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 				texts = append(texts, text)
 			}
 		}
-		got, ok, d := (&routerMemo{texts: newTextMemo()}).commonText(met, unmet, partPath)
+		got, ok, d := (&routerMemo{texts: &textMemo{}}).commonText(met, unmet, partPath)
 		require.Equal(t, none, d)
 		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
 		if ok {
@@ -100,7 +100,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, found, _ := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: newTextMemo()})
+	value, found, _ := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: &textMemo{}})
 	require.True(t, found)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)

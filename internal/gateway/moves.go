@@ -184,11 +184,26 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 // ListenersNew returns the listeners that take connections which none of the same object does in
 // another router.
 func (r *Router) ListenersNew(other *Router) []ListenerMatch {
-	return slices.DeleteFunc(slices.Clone(r.listeners), func(l ListenerMatch) bool {
-		return slices.ContainsFunc(other.listeners, func(o ListenerMatch) bool {
-			return o.Parent() == l.Parent() && o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname && o.Listener.transport() == l.Listener.transport()
-		})
-	})
+	type place struct {
+		parent    api.Ref
+		port      int32
+		hostname  string
+		transport Transport
+	}
+	at := func(l *ListenerMatch) place {
+		return place{l.Parent(), l.Listener.Port, l.Listener.Hostname, l.Listener.transport()}
+	}
+	taken := make(map[place]bool, len(other.listeners))
+	for i := range other.listeners {
+		taken[at(&other.listeners[i])] = true
+	}
+	var out []ListenerMatch
+	for i := range r.listeners {
+		if !taken[at(&r.listeners[i])] {
+			out = append(out, r.listeners[i])
+		}
+	}
+	return out
 }
 
 // sameMatches returns which matches of a route, after the change or before it, another

@@ -86,7 +86,7 @@ func (r *Router) Memoize() *Router {
 	out := *r
 	out.memo = &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: newTextMemo(),
+		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 	return &out
 }
