@@ -216,7 +216,10 @@ func rangesOf(in *syntax.Inst) iter.Seq2[rune, rune] {
 				more = yield(r, r)
 			}
 		default:
-			for i := 0; i+1 < len(in.Rune) && yield(in.Rune[i], in.Rune[i+1]); i += 2 {
+			for i := 0; i+1 < len(in.Rune); i += 2 {
+				if !yield(in.Rune[i], in.Rune[i+1]) {
+					return
+				}
 			}
 		}
 	}
@@ -318,8 +321,10 @@ func (s *textSearch) add(t textState) {
 	for _, pc := range t.met {
 		b = strconv.AppendUint(append(b, ' '), uint64(pc), 36)
 	}
-	context := syntax.EmptyOpContext(t.last, -1) & s.contexts
-	key := string(append(b, byte(context), byte(boolRank(t.last < 0))))
+	if t.last < 0 {
+		b = append(b, '^')
+	}
+	key := string(append(b, byte(syntax.EmptyOpContext(t.last, -1)&s.contexts)))
 	for _, i := range s.known[key] {
 		s.steps += len(s.unmet)
 		if allWithin(s.states[i].unmet, t.unmet) {
@@ -422,8 +427,8 @@ func (s *textSearch) advanceBy(i int, r rune, has func(runeSet) bool) {
 		unmet[k] = next(p, t.unmet[k])
 		slices.Sort(unmet[k])
 	}
-	s.eachWay(ways, func(next []uint32) {
-		s.add(textState{met: slices.Clone(next), unmet: unmet, last: r, before: i})
+	s.eachWay(ways, func(chosen []uint32) {
+		s.add(textState{met: slices.Clone(chosen), unmet: unmet, last: r, before: i})
 	})
 }
 
