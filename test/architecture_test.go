@@ -91,7 +91,7 @@ var packages = []packageRule{
 	{"internal/editdistance", "the word that is meant by a misspelled one", nil},
 	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},
 	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge", "internal/pattern"}},
-	{"internal/gateway", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
+	{"internal/gateway", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode", "internal/pattern"}},
 	{"internal/pattern", "what compiling a regular expression costs, before it is parsed", nil},
 	{"internal/decode", "decodes JSON as the API server does, in one pass", nil},
 	{"internal/background", "what background work shares: pauses, recovery from panics", nil},

@@ -1,6 +1,10 @@
 package gateway
 
 import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math/bits"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -10,33 +14,73 @@ import (
 )
 
 // commonText returns a short text that meets all of some conditions on a part of requests, and
-// none of others. work is the cost of the search.
-func commonText(met, unmet []condition, part string) (text string, found bool, d doubt, work int) {
-	s := textSearch{met: len(met)}
-	for _, c := range slices.Concat(met, unmet) {
+// none of others. What was found is remembered: each reading asks for the same texts.
+func (m *routerMemo) commonText(met, unmet []condition, part string) (text string, found bool, d doubt) {
+	if m.texts.found == nil {
+		m.texts.programs, m.texts.found = make(map[string]*program), make(map[string]foundText)
+	}
+	var key strings.Builder
+	for i, c := range slices.Concat(met, unmet) {
+		fmt.Fprintf(&key, "%t%q", i < len(met), c.asExpression())
+	}
+	key.WriteString(part)
+	known, ok := m.texts.found[key.String()]
+	m.work++
+	if !ok {
+		if len(m.texts.found) >= maxMemo {
+			clear(m.texts.found)
+			clear(m.texts.programs)
+		}
+		var steps int
+		known, steps = m.texts.find(met, unmet, part)
+		m.work += steps / stepsPerWork
+		m.texts.found[key.String()] = known
+	}
+	return known.text, known.found, known.doubt
+}
+
+// textMemo remembers the texts that were looked for, and programs by part and expression.
+type textMemo struct {
+	programs map[string]*program
+	found    map[string]foundText
+}
+
+type foundText struct {
+	text  string
+	found bool
+	doubt doubt
+}
+
+// find is commonText without its memo. steps is the cost of the search.
+func (t *textMemo) find(met, unmet []condition, part string) (out foundText, steps int) {
+	s := textSearch{most: maxTextSteps}
+	if len(unmet) > 0 {
+		s.most = maxUnmetSteps
+	}
+	for i, c := range slices.Concat(met, unmet) {
 		if c.unread {
-			d = unread
+			out.doubt = unread
 		}
-		parsed, err := syntax.Parse(c.asExpression(), syntax.Perl)
-		if err != nil {
-			return "", false, unsearched, 0
+		p := t.program(&c, part, &s.steps)
+		switch {
+		case p == nil:
+			return foundText{doubt: unsearched}, s.steps
+		case i < len(met):
+			s.met = append(s.met, p)
+		default:
+			s.unmet = append(s.unmet, p)
 		}
-		prog, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			return "", false, unsearched, 0
-		}
-		s.progs = append(s.progs, prog)
-		s.steps += len(prog.Inst)
 	}
-	s.runes = runesOf(s.progs, part)
-	text, found, done := s.run()
+	s.setRunes(part)
+	var done bool
+	out.text, out.found, done = s.run()
 	switch {
-	case found:
-		d = none
+	case out.found:
+		out.doubt = none
 	case !done:
-		d = unsearched
+		out.doubt = unsearched
 	}
-	return text, found, d, s.steps / stepsPerWork
+	return out, s.steps
 }
 
 // doubt is why it is not known whether a request, or a value in it, exists that was not
@@ -49,11 +93,14 @@ const (
 	unsearched              // the search was given up
 )
 
-// maxTextSteps is how many instructions a search for a text looks at, about 0.5 ms, and
-// stepsPerWork is how many of them cost as much as a condition.
+// maxTextSteps is how many steps a search for a text takes, enough for a path and each
+// expression that is read; maxUnmetSteps is that of one for a text that others do not take,
+// of which expressions can be made to need very many. stepsPerWork is how many of them
+// cost as much as a condition.
 const (
-	maxTextSteps = 1 << 15
-	stepsPerWork = 8
+	maxTextSteps  = 1 << 18
+	maxUnmetSteps = 1 << 15
+	stepsPerWork  = 8
 )
 
 // asExpression returns the condition as a regular expression for a whole text.
@@ -70,62 +117,241 @@ func (c *condition) asExpression() string {
 	}
 }
 
-// textSearch looks for a text, the shortest first, by the states in which the programs of
-// several regular expressions are after each beginning of it.
+// program is a compiled regular expression for a part of requests.
+type program struct {
+	*syntax.Prog
+
+	contexts syntax.EmptyOp // that it asks for
+	live     []bool         // the instructions from which a text in the part may match
+	closures map[closureAt]closure
+}
+
+// closureAt is an instruction, in a context between two runes.
+type closureAt struct {
+	pc      uint32
+	context syntax.EmptyOp
+}
+
+// closure is what can follow an instruction: instructions that take a rune, or the end.
+type closure struct {
+	takes []uint32
+	match bool
+}
+
+// program returns the program of a condition, nil if there is none.
+func (t *textMemo) program(c *condition, part string, steps *int) *program {
+	expression := c.asExpression()
+	key := part + expression
+	if p, ok := t.programs[key]; ok {
+		return p
+	}
+	var out *program
+	if parsed, err := syntax.Parse(expression, syntax.Perl); err == nil {
+		if prog, err := syntax.Compile(parsed.Simplify()); err == nil {
+			out = newProgram(prog, part)
+			*steps += len(prog.Inst)
+		}
+	}
+	t.programs[key] = out
+	return out
+}
+
+func newProgram(prog *syntax.Prog, part string) *program {
+	p := &program{Prog: prog, live: make([]bool, len(prog.Inst)), closures: make(map[closureAt]closure)}
+	into := make([][]uint32, len(prog.Inst)) // the instructions before each one
+	var todo []uint32
+	for i := range prog.Inst {
+		in, pc := &prog.Inst[i], uint32(i) //nolint:gosec // G115: an index
+		switch in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			into[in.Out], into[in.Arg] = append(into[in.Out], pc), append(into[in.Arg], pc)
+		case syntax.InstEmptyWidth:
+			p.contexts |= syntax.EmptyOp(in.Arg) //nolint:gosec // G115: it has six bits
+			into[in.Out] = append(into[in.Out], pc)
+		case syntax.InstCapture, syntax.InstNop:
+			into[in.Out] = append(into[in.Out], pc)
+		case syntax.InstMatch:
+			todo = append(todo, pc)
+		case syntax.InstFail:
+		default:
+			if takesRuneIn(in, part) {
+				into[in.Out] = append(into[in.Out], pc)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !p.live[pc] {
+			p.live[pc] = true
+			todo = append(todo, into[pc]...)
+		}
+	}
+	return p
+}
+
+// takesRuneIn reports whether an instruction takes a rune that a part of requests may have.
+func takesRuneIn(in *syntax.Inst, part string) bool {
+	for lo, hi := range rangesOf(in) {
+		for r := lo; r <= hi; r++ {
+			if mayHave(part, r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rangesOf yields the ranges of runes that an instruction takes.
+func rangesOf(in *syntax.Inst) iter.Seq2[rune, rune] {
+	return func(yield func(lo, hi rune) bool) {
+		switch {
+		case in.Op == syntax.InstRuneAny:
+			yield(0, unicode.MaxRune)
+		case in.Op == syntax.InstRuneAnyNotNL:
+			_ = yield(0, '\n'-1) && yield('\n'+1, unicode.MaxRune)
+		case len(in.Rune) == 1: // and those that differ only in case
+			more := yield(in.Rune[0], in.Rune[0])
+			for r := unicode.SimpleFold(in.Rune[0]); more && syntax.Flags(in.Arg)&syntax.FoldCase != 0 && r != in.Rune[0]; r = unicode.SimpleFold(r) { //nolint:gosec // G115: flags
+				more = yield(r, r)
+			}
+		default:
+			for i := 0; i+1 < len(in.Rune); i += 2 {
+				if !yield(in.Rune[i], in.Rune[i+1]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// closureOf returns what can follow an instruction between two runes, -1 for an end of the
+// text.
+func (p *program) closureOf(pc uint32, last, r rune) closure {
+	at := closureAt{pc, syntax.EmptyOpContext(last, r) & p.contexts}
+	if known, ok := p.closures[at]; ok {
+		return known
+	}
+	var out closure
+	seen := make(map[uint32]bool)
+	for todo := []uint32{pc}; len(todo) > 0; {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[pc] || !p.live[pc] {
+			continue
+		}
+		seen[pc] = true
+		switch in := &p.Inst[pc]; in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			todo = append(todo, in.Out, in.Arg)
+		case syntax.InstCapture, syntax.InstNop:
+			todo = append(todo, in.Out)
+		case syntax.InstEmptyWidth:
+			if syntax.EmptyOp(in.Arg)&^at.context == 0 { //nolint:gosec // G115: it has six bits
+				todo = append(todo, in.Out)
+			}
+		case syntax.InstMatch:
+			out.match = true
+		case syntax.InstFail:
+		default:
+			out.takes = append(out.takes, pc)
+		}
+	}
+	p.closures[at] = out
+	return out
+}
+
+// textSearch looks for a text, the shortest first. Of the expressions that it has to match, a
+// state follows one way each: their number does not multiply. Of those that it must not
+// match, it has all instructions that may come next.
 type textSearch struct {
-	progs []*syntax.Prog
-	met   int // the first of them have to match, and no other
-	runes []rune
-	steps int
+	met, unmet  []*program
+	runes       []rune // one of each class, those that are easier to read first
+	sorted      []int  // the same by rune
+	sets        map[*syntax.Inst]runeSet
+	contexts    syntax.EmptyOp
+	states      []textState
+	known       map[string][]int // states by what they have of met
+	steps, most int
 }
 
 // textState is a beginning of a text.
 type textState struct {
-	at     [][]uint32 // the next instructions of each program
+	met    []uint32   // the next instruction of each program
+	unmet  [][]uint32 // all that may come next
 	last   rune       // -1 at first
 	before int        // the state without the last rune
 }
 
+// runeSet has a bit for each of the runes of a search.
+type runeSet []uint64
+
 func (s *textSearch) run() (text string, found, done bool) {
+	s.known, s.sets = make(map[string][]int), make(map[*syntax.Inst]runeSet)
 	first := textState{last: -1, before: -1}
-	for _, p := range s.progs {
-		first.at = append(first.at, []uint32{uint32(p.Start)}) //nolint:gosec // G115: an index
-	}
-	states, seen := []textState{first}, map[string]bool{first.key(): true}
-	for i := 0; i < len(states); i++ {
-		if s.matches(&states[i]) {
-			return textOf(states, i), true, true
+	for _, p := range s.met {
+		if !p.live[p.Start] {
+			return "", false, true
 		}
-		for _, r := range s.runes {
-			if s.steps > maxTextSteps {
-				return "", false, false
-			}
-			next, ok := s.advance(&states[i], r)
-			if key := next.key(); ok && !seen[key] {
-				seen[key], next.before = true, i
-				states = append(states, next)
-			}
+		first.met = append(first.met, uint32(p.Start)) //nolint:gosec // G115: an index
+		s.contexts |= p.contexts
+	}
+	for _, p := range s.unmet {
+		first.unmet = append(first.unmet, []uint32{uint32(p.Start)}) //nolint:gosec // G115: an index
+		s.contexts |= p.contexts
+	}
+	s.contexts &^= syntax.EmptyBeginText | syntax.EmptyEndText // which tell nothing after the first rune
+	s.add(first)
+	for i := 0; i < len(s.states); i++ {
+		if s.matches(&s.states[i]) {
+			return s.textOf(i), true, true
+		}
+		s.advance(i)
+		if s.steps > s.most {
+			return "", false, false
 		}
 	}
 	return "", false, true
 }
 
-// key is the same for states that have the same texts after them.
-func (t *textState) key() string {
-	var b strings.Builder
-	for _, at := range t.at {
-		for _, pc := range at {
-			b.WriteString(strconv.FormatUint(uint64(pc), 36) + " ")
-		}
-		b.WriteByte(';')
+// add adds a state, unless one is known after which each text is found that is found after it.
+func (s *textSearch) add(t textState) {
+	s.steps++
+	var b []byte
+	for _, pc := range t.met {
+		b = strconv.AppendUint(append(b, ' '), uint64(pc), 36)
 	}
-	return b.String() + strconv.Itoa(int(syntax.EmptyOpContext(t.last, -1)))
+	if t.last < 0 {
+		b = append(b, '^')
+	}
+	key := string(append(b, byte(syntax.EmptyOpContext(t.last, -1)&s.contexts)))
+	for _, i := range s.known[key] {
+		s.steps += len(s.unmet)
+		if allWithin(s.states[i].unmet, t.unmet) {
+			return
+		}
+	}
+	s.steps += stepsPerWork
+	s.known[key] = append(s.known[key], len(s.states))
+	s.states = append(s.states, t)
 }
 
-func textOf(states []textState, i int) string {
+// allWithin reports whether sorted lists are each within another one.
+func allWithin(some, of [][]uint32) bool {
+	for k := range some {
+		for _, pc := range some[k] {
+			if _, found := slices.BinarySearch(of[k], pc); !found {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *textSearch) textOf(i int) string {
 	var out []rune
-	for ; states[i].before >= 0; i = states[i].before {
-		out = append(out, states[i].last)
+	for ; s.states[i].before >= 0; i = s.states[i].before {
+		out = append(out, s.states[i].last)
 	}
 	slices.Reverse(out)
 	return string(out)
@@ -133,79 +359,147 @@ func textOf(states []textState, i int) string {
 
 // matches reports whether a text is one that is looked for.
 func (s *textSearch) matches(t *textState) bool {
-	for k, p := range s.progs {
-		if _, match := s.step(p, t.at[k], t.last, -1); match != (k < s.met) {
+	for k, p := range s.met {
+		if !p.closureOf(t.met[k], t.last, -1).match {
+			return false
+		}
+	}
+	for k, p := range s.unmet {
+		if slices.ContainsFunc(t.unmet[k], func(pc uint32) bool { return p.closureOf(pc, t.last, -1).match }) {
 			return false
 		}
 	}
 	return true
 }
 
-// advance returns the state after one more rune, and whether a text may follow.
-func (s *textSearch) advance(t *textState, r rune) (textState, bool) {
-	out := textState{at: make([][]uint32, len(s.progs)), last: r}
-	for k, p := range s.progs {
-		out.at[k], _ = s.step(p, t.at[k], t.last, r)
-		if len(out.at[k]) == 0 && k < s.met {
-			return out, false
+// advance adds the states after one more rune: one for each rune, or for the first one that
+// the same instructions take where nothing else depends on it.
+func (s *textSearch) advance(i int) {
+	t := s.states[i]
+	if s.contexts != 0 || len(s.unmet) > 0 {
+		for k, r := range s.runes {
+			s.advanceBy(i, r, func(set runeSet) bool { return set[k/64]&(1<<(k%64)) != 0 })
+			if s.steps > s.most {
+				return
+			}
 		}
+		return
 	}
-	return out, true
+	ways := make([][]uint32, len(s.met))
+	for k, p := range s.met {
+		ways[k] = p.closureOf(t.met[k], t.last, 'x').takes
+	}
+	s.eachWay(ways, func(takes []uint32) {
+		if r, ok := s.commonRune(takes); ok {
+			next := make([]uint32, len(takes))
+			for k, pc := range takes {
+				next[k] = s.met[k].Inst[pc].Out
+			}
+			s.add(textState{met: next, last: r, before: i})
+		}
+	})
 }
 
-// step returns the instructions of a program after a rune, -1 for the end of the text, and
-// whether the program matches before it.
-func (s *textSearch) step(p *syntax.Prog, at []uint32, last, r rune) (next []uint32, match bool) {
-	context := syntax.EmptyOpContext(last, r)
-	seen := make([]bool, len(p.Inst))
-	for todo := slices.Clone(at); len(todo) > 0; {
-		pc := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[pc] {
-			continue
+// advanceBy adds the states after one rune.
+func (s *textSearch) advanceBy(i int, r rune, has func(runeSet) bool) {
+	t := s.states[i]
+	next := func(p *program, at []uint32) []uint32 {
+		var out []uint32
+		for _, pc := range at {
+			takes := p.closureOf(pc, t.last, r).takes
+			s.steps += 1 + len(takes)
+			for _, pc := range takes {
+				if in := &p.Inst[pc]; has(s.setOf(in)) && !slices.Contains(out, in.Out) {
+					out = append(out, in.Out)
+				}
+			}
 		}
-		seen[pc] = true
-		s.steps++
-		switch in := &p.Inst[pc]; in.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			todo = append(todo, in.Out, in.Arg)
-		case syntax.InstCapture, syntax.InstNop:
-			todo = append(todo, in.Out)
-		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(in.Arg)&^context == 0 { //nolint:gosec // G115: it has six bits
-				todo = append(todo, in.Out)
-			}
-		case syntax.InstMatch:
-			match = true
-		case syntax.InstFail:
-		default:
-			if r >= 0 && in.MatchRune(r) && !slices.Contains(next, in.Out) {
-				next = append(next, in.Out)
-			}
+		return out
+	}
+	ways := make([][]uint32, len(s.met))
+	for k, p := range s.met {
+		if ways[k] = next(p, t.met[k:k+1]); len(ways[k]) == 0 {
+			return
 		}
 	}
-	slices.Sort(next)
-	return next, match
+	unmet := make([][]uint32, len(s.unmet))
+	for k, p := range s.unmet {
+		unmet[k] = next(p, t.unmet[k])
+		slices.Sort(unmet[k])
+	}
+	s.eachWay(ways, func(chosen []uint32) {
+		s.add(textState{met: slices.Clone(chosen), unmet: unmet, last: r, before: i})
+	})
+}
+
+// eachWay calls visit for each choice of one instruction of each program. It stops when the
+// search has taken its steps.
+func (s *textSearch) eachWay(ways [][]uint32, visit func(chosen []uint32)) {
+	chosen := make([]uint32, len(ways))
+	var choose func(k int)
+	choose = func(k int) {
+		if k == len(ways) {
+			visit(chosen)
+			return
+		}
+		for _, pc := range ways[k] {
+			if s.steps++; s.steps > s.most {
+				return
+			}
+			chosen[k] = pc
+			choose(k + 1)
+		}
+	}
+	choose(0)
+}
+
+// commonRune returns the first rune that an instruction of each program takes.
+func (s *textSearch) commonRune(takes []uint32) (rune, bool) {
+	for word := range (len(s.runes) + 63) / 64 {
+		common := ^uint64(0)
+		for k, pc := range takes {
+			common &= s.setOf(&s.met[k].Inst[pc])[word]
+		}
+		if common != 0 {
+			return s.runes[word*64+bits.TrailingZeros64(common)], true
+		}
+	}
+	return 0, false
+}
+
+// setOf returns the runes that an instruction takes.
+func (s *textSearch) setOf(in *syntax.Inst) runeSet {
+	if known, ok := s.sets[in]; ok {
+		return known
+	}
+	out := make(runeSet, (len(s.runes)+63)/64)
+	for lo, hi := range rangesOf(in) {
+		from, _ := slices.BinarySearchFunc(s.sorted, lo, func(k int, r rune) int { return cmp.Compare(s.runes[k], r) })
+		for ; from < len(s.sorted) && s.runes[s.sorted[from]] <= hi; from++ {
+			k := s.sorted[from]
+			out[k/64] |= 1 << (k % 64)
+		}
+		s.steps++
+	}
+	s.sets[in] = out
+	return out
 }
 
 // shownRunes are the runes that texts are made of where others mean the same.
 const shownRunes = "xa0A1b2c3-_./"
 
-// runesOf returns one of each of the runes that no program distinguishes, those that are
-// easier to read first. Paths have no query and no fragment. Of control characters, headers
-// have tabs, and only parameters, which are decoded, have others.
-func runesOf(progs []*syntax.Prog, part string) []rune {
-	path := part != partHeader && part != partParam
-	cuts := []rune{0, '\t', '\t' + 1, ' ', '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, unicode.MaxASCII, unicode.MaxASCII + 1, 0xd800, 0xe000}
-	if path {
-		cuts = append(cuts, '#', '#'+1, '?', '?'+1)
-	}
-	for _, p := range progs {
+// setRunes sets one of each of the runes that no program distinguishes, those that are
+// easier to read first.
+func (s *textSearch) setRunes(part string) {
+	cuts := []rune{0, '\t', '\t' + 1, ' ', '#', '#' + 1, '0', '9' + 1, '?', '?' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, unicode.MaxASCII, unicode.MaxASCII + 1, 0xd800, 0xe000}
+	for _, p := range slices.Concat(s.met, s.unmet) {
 		for i := range p.Inst {
-			cuts = append(cuts, cutsOf(&p.Inst[i])...)
+			for lo, hi := range rangesOf(&p.Inst[i]) {
+				cuts = append(cuts, lo, hi+1)
+			}
 		}
 	}
-	cuts = slices.DeleteFunc(cuts, func(r rune) bool { return r < 0 || r > unicode.MaxRune })
+	cuts = slices.DeleteFunc(cuts, func(r rune) bool { return r > unicode.MaxRune })
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
 	var shown, rest []rune
@@ -214,8 +508,7 @@ func runesOf(progs []*syntax.Prog, part string) []rune {
 		if i+1 < len(cuts) {
 			to = cuts[i+1] - 1
 		}
-		control := part != partParam && (from < ' ' && (from != '\t' || part != partHeader) || from == unicode.MaxASCII)
-		if control || from >= 0xd800 && from < 0xe000 || path && (from == '#' || from == '?') {
+		if !mayHave(part, from) {
 			continue
 		}
 		if k := strings.IndexFunc(shownRunes, func(r rune) bool { return from <= r && r <= to }); k >= 0 {
@@ -225,23 +518,24 @@ func runesOf(progs []*syntax.Prog, part string) []rune {
 		rest = append(rest, from)
 	}
 	slices.SortFunc(shown, func(a, b rune) int { return strings.IndexRune(shownRunes, a) - strings.IndexRune(shownRunes, b) })
-	return append(shown, rest...)
+	s.runes = append(shown, rest...)
+	for k := range s.runes {
+		s.sorted = append(s.sorted, k)
+	}
+	slices.SortFunc(s.sorted, func(a, b int) int { return cmp.Compare(s.runes[a], s.runes[b]) })
+	s.steps += len(cuts)
 }
 
-// cutsOf returns the runes with which what an instruction says of runes changes.
-func cutsOf(in *syntax.Inst) []rune {
-	var out []rune
+// mayHave reports whether a part of requests may have a rune. Paths have no query and no
+// fragment. Of control characters, headers have tabs, and only parameters, which are
+// decoded, have others.
+func mayHave(part string, r rune) bool {
 	switch {
-	case in.Op != syntax.InstRune && in.Op != syntax.InstRune1:
-	case len(in.Rune) == 1: // and those that differ only in case
-		out = append(out, in.Rune[0], in.Rune[0]+1)
-		for r := unicode.SimpleFold(in.Rune[0]); r != in.Rune[0]; r = unicode.SimpleFold(r) {
-			out = append(out, r, r+1)
-		}
+	case r >= 0xd800 && r < 0xe000:
+		return false
+	case r < ' ' || r == unicode.MaxASCII:
+		return part == partParam || part == partHeader && r == '\t'
 	default:
-		for i := 0; i+1 < len(in.Rune); i += 2 {
-			out = append(out, in.Rune[i], in.Rune[i+1]+1)
-		}
+		return part == partHeader || part == partParam || r != '#' && r != '?'
 	}
-	return out
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,32 +20,38 @@ func TestCommonText(t *testing.T) {
 		want       string // "" for none
 		doubt      doubt
 	}{
-		"a prefix and an expression":           {met: []condition{prefix("/admin"), regexCondition("/[a-z]+/users")}, want: "/admin/users"},
-		"a longer element than the prefix":     {met: []condition{prefix("/admin"), regexCondition("/admins?/[ab]")}, want: "/admin/a"},
-		"without a common beginning":           {met: []condition{prefix("/admin"), regexCondition("/[b-z]+/users")}},
-		"two expressions":                      {met: []condition{regexCondition("[a-m]{3}[0-9]{3}"), regexCondition("(abc|xyz)+12[3-5]")}, want: "abc123"},
-		"two without a common end":             {met: []condition{regexCondition("a+b"), regexCondition("a+c")}},
-		"without regard to case":               {met: []condition{regexCondition("(?i)k"), regexCondition("[^a-zA-Z]")}, want: "\u212a"},
-		"a boundary of words":                  {met: []condition{regexCondition(`a\b.b`), regexCondition("a[xb-]b")}, want: "a-b"},
-		"a beginning within":                   {met: []condition{regexCondition("(^|x)a"), regexCondition(".a")}, want: "xa"},
-		"what others do not take":              {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bx]")}, want: "c"},
-		"what others take":                     {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bc]")}},
-		"characters that no path has":          {met: []condition{regexCondition("/a[?#]")}, part: partPath},
-		"the same in a header":                 {met: []condition{regexCondition("/a[?#]")}, want: "/a#"},
-		"control characters in a path":         {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, part: partPath},
-		"in a header":                          {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, want: "a\t"},
-		"in a parameter":                       {met: []condition{regexCondition(`a\n+`)}, part: partParam, want: "a\n"},
-		"an expression that cannot be read":    {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
-		"one that takes too long":              {met: []condition{regexCondition("(.*a.{12}){9}"), regexCondition("(.*b.{12}){9}")}, doubt: unsearched},
-		"one that is not needed to be read":    {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
-		"one that cannot be read under prefix": {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
+		"a prefix and an expression":            {met: []condition{prefix("/admin"), regexCondition("/[a-z]+/users")}, want: "/admin/users"},
+		"a longer element than the prefix":      {met: []condition{prefix("/admin"), regexCondition("/admins?/[ab]")}, want: "/admin/a"},
+		"without a common beginning":            {met: []condition{prefix("/admin"), regexCondition("/[b-z]+/users")}},
+		"two expressions":                       {met: []condition{regexCondition("[a-m]{3}[0-9]{3}"), regexCondition("(abc|xyz)+12[3-5]")}, want: "abc123"},
+		"two without a common end":              {met: []condition{regexCondition("a+b"), regexCondition("a+c")}},
+		"without regard to case":                {met: []condition{regexCondition("(?i)k"), regexCondition("[^a-zA-Z]")}, want: "\u212a"},
+		"a boundary of words":                   {met: []condition{regexCondition(`a\b.b`), regexCondition("a[xb-]b")}, want: "a-b"},
+		"a beginning within":                    {met: []condition{regexCondition("(^|x)a"), regexCondition(".a")}, want: "xa"},
+		"what others do not take":               {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bx]")}, want: "c"},
+		"what others take":                      {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bc]")}},
+		"characters that no path has":           {met: []condition{regexCondition("/a[?#]")}, part: partPath},
+		"the same in a header":                  {met: []condition{regexCondition("/a[?#]")}, want: "/a#"},
+		"control characters in a path":          {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, part: partPath},
+		"in a header":                           {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, want: "a\t"},
+		"in a parameter":                        {met: []condition{regexCondition(`a\n+`)}, part: partParam, want: "a\n"},
+		"an expression that cannot be read":     {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
+		"two of very many states":               {met: []condition{regexCondition("(.*a.{12}){9}c"), regexCondition("(.*b.{12}){9}d")}},
+		"what no text of a part has":            {met: []condition{prefix("/shop"), regexCondition(`/.*a.{14}\x01`)}, part: partPath},
+		"a long text":                           {met: []condition{prefix("/a"), regexCondition("/[a-c]/x{1000}[^x]")}, want: "/a/" + strings.Repeat("x", 1000) + "a"},
+		"what another one of many states takes": {met: []condition{regexCondition("[ab]*")}, unmet: []condition{regexCondition("(.*a.{14}|b|[^x]*)")}},
+		"one that takes too long":               {met: []condition{regexCondition("[a-t]*")}, unmet: []condition{regexCondition("[^a]*|[^b]*|[^c]*|[^d]*|[^e]*|[^f]*|[^g]*|[^h]*|[^i]*|[^j]*|[^k]*|[^l]*|[^m]*|[^n]*|[^o]*|[^p]*|[^q]*|[^r]*|[^s]*|[^t]*")}, doubt: unsearched},
+		"one that is too large":                 {met: []condition{regexCondition(".{1000}.{1000}.{1000}.{1000}.{1000}"), exact("a")}, doubt: unread},
+		"one that is not needed to be read":     {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
+		"one that cannot be read under prefix":  {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, found, d, work := commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
+			memo := &routerMemo{texts: &textMemo{}}
+			got, found, d := memo.commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
 			assert.Equal(t, row.want, got)
 			assert.Equal(t, row.want != "", found)
 			assert.Equal(t, row.doubt, d)
-			assert.Less(t, work, 2*maxTextSteps/stepsPerWork)
+			assert.Less(t, memo.work, 2*maxTextSteps/stepsPerWork)
 		})
 	}
 }
@@ -79,7 +86,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 				texts = append(texts, text)
 			}
 		}
-		got, ok, d, _ := commonText(met, unmet, partPath)
+		got, ok, d := (&routerMemo{texts: &textMemo{}}).commonText(met, unmet, partPath)
 		require.Equal(t, none, d)
 		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
 		if ok {
@@ -93,7 +100,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, found, _ := meet(prefix("/a"), c, nil, partPath, new(int))
+	value, found, _ := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: &textMemo{}})
 	require.True(t, found)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)

@@ -68,7 +68,7 @@ func (p Parent) selects(l *Listener) bool {
 
 // allows reports whether the listener of an object in a namespace allows the route.
 func (l *Listener) allows(namespace string, r *Route, namespaceLabels labels.Set) bool {
-	return l.Namespaces.Allows(namespace, r.Namespace, namespaceLabels) &&
+	return r.Awaited || l.Namespaces.Allows(namespace, r.Namespace, namespaceLabels) &&
 		l.allowsKind(r.Kind) &&
 		anyHostnameIntersects(l.Hostname, r.Hostnames)
 }

@@ -15,7 +15,7 @@ func LosesMatches(before *Route, k int, after *Route) bool {
 func MayReceive(before *Route, k int, after *Route, i int) bool {
 	return slices.ContainsFunc(before.lostMatches(k, after), func(lost *routeMatch) bool {
 		return slices.ContainsFunc(after.matchesIn(i), func(m *routeMatch) bool {
-			found, d := new(Request).meetBoth(lost, m, nil, new(int))
+			found, d := new(Request).meetBoth(lost, m, nil, &routerMemo{texts: &textMemo{}})
 			return found || d != none
 		})
 	})

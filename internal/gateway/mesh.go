@@ -172,6 +172,9 @@ func (m meshRoutes) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
 	return slices.Values(m.routes)
 }
 
+// RoutesOf yields all routes.
+func (m meshRoutes) RoutesOf(api.Ref) iter.Seq[*Route] { return slices.Values(m.routes) }
+
 // NamespaceLabels returns nothing: no listener of a mesh selects by labels.
 func (m meshRoutes) NamespaceLabels(string) labels.Set { return nil }
 

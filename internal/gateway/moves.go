@@ -60,7 +60,8 @@ func (e entry) served() Served {
 // other router does not have as it is. The other match comes after it by precedence, or
 // is changed, too. So for each changed match, those are looked at that can serve requests
 // for its hostname in the other router, in the order of precedence, up to one that takes
-// all of its requests. For two matches, one request decides: the one that meets both and
+// all of its requests. At a listener that the change adds or removes, requests for more specific
+// hostnames of other routes come in, too. For two matches, one request decides: the one that meets both and
 // as few others as possible. Where that is served by another rule, so are all that meet
 // both.
 //
@@ -72,7 +73,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
 			for e := range s.changedEntries(route, changedAfter, unchanged, false) {
-				if !s.from(e) {
+				if !s.from(e, unchanged[e.listener] == nil) {
 					return
 				}
 			}
@@ -80,7 +81,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		unchanged = s.after.unchangedListeners(s.before)
 		for _, route := range changedAfter {
 			for e := range s.changedEntries(route, changedBefore, unchanged, true) {
-				if !s.to(e) {
+				if !s.to(e, unchanged[e.listener] == nil) {
 					return
 				}
 			}
@@ -175,6 +176,31 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 		same := func(o ListenerMatch) bool { return o.Same(l) && reflect.DeepEqual(o.Listener, l.Listener) }
 		if parent := l.Parent(); !slices.Contains(out, parent) && !slices.ContainsFunc(other.listeners, same) {
 			out = append(out, parent)
+		}
+	}
+	return out
+}
+
+// ListenersNew returns the listeners that take connections which none of the same object does in
+// another router.
+func (r *Router) ListenersNew(other *Router) []ListenerMatch {
+	type place struct {
+		parent    api.Ref
+		port      int32
+		hostname  string
+		transport Transport
+	}
+	at := func(l *ListenerMatch) place {
+		return place{l.Parent(), l.Listener.Port, l.Listener.Hostname, l.Listener.transport()}
+	}
+	taken := make(map[place]bool, len(other.listeners))
+	for i := range other.listeners {
+		taken[at(&other.listeners[i])] = true
+	}
+	var out []ListenerMatch
+	for i := range r.listeners {
+		if !taken[at(&r.listeners[i])] {
+			out = append(out, r.listeners[i])
 		}
 	}
 	return out

@@ -107,7 +107,7 @@ func (r *Router) ReachOfListener(l *ListenerMatch) Reach {
 
 // reachOf is Reach for a match on one hostname.
 func (r *Router) reachOf(e entry) Reach {
-	q, _ := witness(e, e, nil, &r.memo.work)
+	q, _ := witness(e, e, nil, r.memo)
 	if q == nil {
 		return Reach{Reached: true}
 	}

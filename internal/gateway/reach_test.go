@@ -24,6 +24,8 @@ func (l routeList) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
 	}))
 }
 
+func (l routeList) RoutesOf(api.Ref) iter.Seq[*Route] { return slices.Values(l) }
+
 func (routeList) NamespaceLabels(string) labels.Set { return nil }
 
 // reachRoute returns an HTTPRoute on a listener of the gateway of these tests, "" for all.

@@ -42,6 +42,8 @@ type Route struct {
 	// traffic are unknown. DefaultGateways is one of them if the route uses these.
 	Unread []api.Ref
 	Rules  []Rule
+	// Awaited is set if the route does not exist: see AwaitedRoute.
+	Awaited bool
 
 	spec       json.RawMessage
 	decodeOnce sync.Once
@@ -52,6 +54,29 @@ type Route struct {
 	compiled                  []routeMatch // on first use
 	segments                  []string     // on first use
 	matchCount                int          // likewise
+}
+
+// AwaitedRoute returns a route that stands for those that may be attached to a listener later,
+// whatever that allows now: all of its requests go there that nothing else serves.
+func AwaitedRoute(l *ListenerMatch) *Route {
+	at := l.Parent()
+	kind := KindHTTPRoute
+	switch l.Listener.transport() {
+	case TransportUDP:
+		kind = KindUDPRoute
+	case TransportTCP:
+		kind = KindTCPRoute
+	case TransportTLS:
+		if l.Listener.Protocol == string(TransportTLS) {
+			kind = KindTCPRoute
+		}
+	}
+	return &Route{
+		Kind: kind, Namespace: at.Namespace, Name: "*" + at.Kind + "*" + at.Name + "*" + l.Listener.Name, // no object has such a name
+		Created: Newest, Awaited: true,
+		Parents: []Parent{{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, Section: l.Listener.Name}},
+		Rules:   []Rule{{}},
+	}
 }
 
 // DefaultGateways stands for the default gateways, by which a route comes in if its

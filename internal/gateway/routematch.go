@@ -14,6 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"overrule.dev/overrule/internal/decode"
+	"overrule.dev/overrule/internal/pattern"
 )
 
 // operator is how a condition compares a value.
@@ -37,6 +38,8 @@ type condition struct {
 	// unread is set for a regular expression that cannot be compiled: regex stands for the
 	// texts that it may match, and that no other condition names.
 	unread bool
+	// size is that of a regular expression, in instructions.
+	size int
 }
 
 // namedCondition is a condition on a header or a query parameter.
@@ -72,6 +75,10 @@ func (r *Route) routeMatches() []routeMatch {
 // costs 1.
 const costOfRegex = 4
 
+// sizeOfCost is the square of the size that a regular expression has for each cost of 1 more:
+// texts that meet it may be as long as it is.
+const sizeOfCost = 512
+
 func compileMatches(r *Route) []routeMatch {
 	var out []routeMatch
 	var segments []string // of the matches of a rule
@@ -84,7 +91,7 @@ func compileMatches(r *Route) []routeMatch {
 			}
 			if c.op == matchesRegex {
 				m.regex = true
-				m.cost += costOfRegex
+				m.cost += costOfRegex + c.size*c.size/sizeOfCost
 			}
 		}
 		m.segment = segments[match]
@@ -180,8 +187,8 @@ func valueCondition(kind, value string) condition {
 // regexCondition returns the condition of a regular expression, which matches whole
 // values. One that is a literal is an exact condition, with the precedence of an expression.
 func regexCondition(text string) condition {
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
+	parsed := parseExpression(text)
+	if parsed == nil {
 		return unreadCondition(text)
 	}
 	if parsed = parsed.Simplify(); parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
@@ -191,7 +198,34 @@ func regexCondition(text string) condition {
 	if err != nil {
 		return unreadCondition(text)
 	}
-	return condition{op: matchesRegex, value: text, regex: regex, expression: true}
+	return condition{op: matchesRegex, value: text, regex: regex, expression: true, size: instructions(parsed)}
+}
+
+// maxInstructions is the size of the largest expressions that are compiled.
+const maxInstructions = 1 << 12
+
+// parseExpression parses a regular expression, nil if it cannot be read or is too large.
+func parseExpression(text string) *syntax.Regexp {
+	if pattern.Cost(text) > pattern.MaxCost {
+		return nil
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil || instructions(parsed) > maxInstructions {
+		return nil
+	}
+	return parsed
+}
+
+// instructions returns about how many instructions, and ranges of these, an expression has.
+func instructions(e *syntax.Regexp) int {
+	n := 1 + len(e.Rune)
+	for _, sub := range e.Sub {
+		n += instructions(sub)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= max(1, e.Min, e.Max)
+	}
+	return min(n, 2*maxInstructions)
 }
 
 // unreadCondition returns the condition of a regular expression that cannot be compiled.
@@ -242,12 +276,15 @@ func firstSegment(path string) string {
 // HasRegexPaths reports whether some match of the route has a regular expression for its
 // path.
 func (r *Route) HasRegexPaths() bool {
-	if !slices.ContainsFunc(r.Rules, func(rule Rule) bool {
+	return r.mayHaveRegex() && slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
+}
+
+// mayHaveRegex reports whether the route may have regular expressions, without decoding its
+// matches.
+func (r *Route) mayHaveRegex() bool {
+	return slices.ContainsFunc(r.Rules, func(rule Rule) bool {
 		return bytes.Contains(rule.matches, []byte(gatewayv1.PathMatchRegularExpression))
-	}) {
-		return false // they need not be decoded
-	}
-	return slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
+	})
 }
 
 // Segments returns the first segments of the paths that the route's matches take, each
@@ -271,6 +308,24 @@ func (r *Route) Segments() []string {
 func (r *Route) MatchCount() int {
 	r.Segments()
 	return r.matchCount
+}
+
+// sizeOfMatch is the size of a regular expression that counts as one more match.
+const sizeOfMatch = 64
+
+// MatchWeight returns how many matches the route has. Those with large regular expressions
+// count more, by the square of their size: others are compared with these, too.
+func (r *Route) MatchWeight() int {
+	out := r.MatchCount()
+	if !r.mayHaveRegex() {
+		return out
+	}
+	for _, m := range r.routeMatches() {
+		for _, c := range m.conditions() {
+			out += c.size * c.size / (sizeOfMatch * sizeOfMatch)
+		}
+	}
+	return out
 }
 
 // segmentsOf returns the first segment of each match of a rule. It is much cheaper than
@@ -429,8 +484,8 @@ var (
 const freeVerb = "ANY-METHOD"
 
 // meet returns a value that meets two conditions and none of others, and as few more as
-// possible. Only regular expressions leave a doubt. It adds to the work that this costs.
-func meet(a, b condition, unmet []condition, part string, work *int) (value string, found bool, d doubt) {
+// possible. Only regular expressions leave a doubt.
+func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, found bool, d doubt) {
 	if a.op > b.op {
 		a, b = b, a
 	}
@@ -457,7 +512,5 @@ func meet(a, b condition, unmet []condition, part string, work *int) (value stri
 	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
 		return value, true, none
 	}
-	value, found, d, cost := commonText([]condition{a, b}, unmet, part)
-	*work += cost
-	return value, found, d
+	return memo.commonText([]condition{a, b}, unmet, part)
 }

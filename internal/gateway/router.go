@@ -18,6 +18,8 @@ type Routes interface {
 	RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route]
 	// AllRoutesAt is RoutesAt for all first segments.
 	AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*Route]
+	// RoutesOf yields the routes with a parent.
+	RoutesOf(parent api.Ref) iter.Seq[*Route]
 	// NamespaceLabels returns the labels of a namespace.
 	NamespaceLabels(name string) labels.Set
 }
@@ -44,6 +46,7 @@ type routerMemo struct {
 	looked    int                    // at matches of the indexes
 	work      int                    // about the conditions of these
 	lookups   *int                   // work of MovesBetween and Witnesses, under all readings
+	texts     *textMemo              // under all readings
 	reach     int                    // work of Reach
 }
 
@@ -83,7 +86,7 @@ func (r *Router) Memoize() *Router {
 	out := *r
 	out.memo = &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int),
+		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 	return &out
 }
@@ -175,7 +178,7 @@ func (r *Router) With(reading Reading) *Router {
 	out := &Router{listeners: r.listeners, conflicts: r.conflicts, routes: r.routes, reading: reading, byPort: r.byPort}
 	if r.memo != nil {
 		out = out.Memoize()
-		out.memo.lookups, out.memo.hosts = r.memo.lookups, r.memo.hosts
+		out.memo.lookups, out.memo.hosts, out.memo.texts = r.memo.lookups, r.memo.hosts, r.memo.texts
 	}
 	return out
 }

@@ -34,6 +34,16 @@ func (rs routes) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.
 	}
 }
 
+func (rs routes) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, r := range rs {
+			if slices.ContainsFunc(r.Parents, func(p gateway.Parent) bool { return p.Ref() == parent }) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 func (rs routes) NamespaceLabels(string) labels.Set { return nil }
 
 func request(t testing.TB, text string, headers ...string) *gateway.Request {

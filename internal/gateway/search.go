@@ -26,6 +26,7 @@ type search struct {
 	byPolicies                       map[stakeAt][]stakeGroup
 	unsearched                       map[[2]ruleAt]bool
 	servedAs                         map[listenerKey][]string // see hostsServedAs
+	within                           map[withinKey][]string   // see hostsWithin
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -88,18 +89,102 @@ func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.
 
 // from looks for requests that move from a match that the change edits or removes, to for
 // those that move to one that it edits or adds. They report whether to go on.
-func (s *search) from(e entry) bool { return s.compete(e, s.before, s.after, false) }
-func (s *search) to(e entry) bool   { return s.compete(e, s.after, s.before, true) }
+// listener is set if the listener of the match is changed, too.
+func (s *search) from(e entry, listener bool) bool {
+	return s.onHosts(e, s.before, s.after, false, listener)
+}
 
-// compete looks for requests that move between a changed match and those that serve
-// requests for its hostname in the other router. flip is set if they move to the match.
-func (s *search) compete(e entry, own, other *Router, flip bool) bool {
+func (s *search) to(e entry, listener bool) bool {
+	return s.onHosts(e, s.after, s.before, true, listener)
+}
+
+// onHosts looks for requests that move between a changed match and those that serve requests
+// for its hostname in the other router; and for more specific hostnames where the listener is
+// changed. flip is set if they move to the match.
+func (s *search) onHosts(e entry, own, other *Router, flip, listener bool) bool {
+	if !s.compete(e, e.hostname, own, other, flip) {
+		return false
+	}
+	if !listener || e.listener.Service != nil {
+		return true
+	}
+	for _, h := range s.hostsWithin(e, other, flip) {
+		if s.spent() {
+			break // the usual case is another one
+		}
+		if !s.compete(e, h, own, other, flip) {
+			return false
+		}
+	}
+	return true
+}
+
+// withinKey is what hostsWithin depends on.
+type withinKey struct {
+	listener *ListenerMatch
+	hostname string
+	policies any
+}
+
+// hostsWithin returns the hostnames of routes at other listeners of the port that are more
+// specific than the one of a match, where a move from or to these routes matters.
+func (s *search) hostsWithin(e entry, other *Router, flip bool) []string {
+	key := withinKey{listener: e.listener, hostname: e.hostname}
+	if s.limits.Policies != nil {
+		key.policies = s.limits.Policies(e.served(), flip)
+	}
+	out, known := s.within[key]
+	if known {
+		return out
+	}
+	seen := map[string]bool{e.hostname: true}
+	for i := range other.listeners {
+		l := &other.listeners[i]
+		if l.Same(e.listener) || !l.Listener.SamePort(e.listener.Listener) || !HostnamesIntersect(l.Listener.Hostname, e.hostname) {
+			continue
+		}
+		for route := range other.routes.RoutesOf(l.Parent()) {
+			other.memo.work++
+			for _, h := range route.Hostnames {
+				chain := hostnamesFor(h)
+				if seen[h] || !slices.Contains(chain, e.hostname) || !slices.Contains(chain, l.Listener.Hostname) || !other.attached(l, route) {
+					continue
+				}
+				if s.routeAtStake(e, Served{Listener: l, Route: route}, flip) {
+					out, seen[h] = append(out, h), true
+				}
+			}
+		}
+	}
+	if s.within == nil {
+		s.within = make(map[withinKey][]string)
+	}
+	s.within[key] = out
+	return out
+}
+
+// routeAtStake reports whether a move between a match and some rule of a route matters.
+func (s *search) routeAtStake(e entry, at Served, flip bool) bool {
+	if s.limits.AtStake == nil {
+		return true
+	}
+	for at.Rule = range at.Route.Rules {
+		if s.groupAtStake(e, &stakeGroup{policies: s.limits.Policies(at, !flip)}, flip) {
+			return true
+		}
+	}
+	return false
+}
+
+// compete looks for requests for a host that move between a changed match and those that serve
+// some in the other router.
+func (s *search) compete(e entry, host string, own, other *Router, flip bool) bool {
 	if s.limits.Alive != nil && !s.limits.Alive() {
 		return false
 	}
-	q := e.listener.request(e.hostname)
+	q := e.listener.request(host)
 	at, to := own.indexFor(q), other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) {
+	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) || host != e.hostname && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)
@@ -317,7 +402,7 @@ func (s *search) try(e, f entry) bool {
 		return true
 	}
 	var from, to Served
-	q, d := findRequest(e, f, &s.before.memo.work, func(q *Request) (by *routeMatch, ok bool) {
+	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
 		if from, to = s.before.Route(q), s.after.Route(q); !from.Same(e.served()) {
 			return from.match, false
 		}

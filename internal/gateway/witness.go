@@ -49,7 +49,7 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 // served returns a request for a hostname that is served by a match. found is also set if
 // there is a doubt about it.
 func (r *Router) served(e entry, hostname string) (q *Request, found bool) {
-	q, d := findRequest(e, e, &r.memo.work, func(q *Request) (by *routeMatch, ok bool) {
+	q, d := findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
 		return s.match, s.Same(e.served())
@@ -66,14 +66,14 @@ const maxRefinements = 8
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f entry, work *int, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, doubt) {
+func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, doubt) {
 	left := maxRefinements
 	var find func(unmet conditionsAt) (*Request, doubt)
 	find = func(unmet conditionsAt) (*Request, doubt) {
 		if left--; left < 0 {
 			return nil, unsearched
 		}
-		q, d := witness(e, f, unmet, work)
+		q, d := witness(e, f, unmet, memo)
 		if q == nil {
 			return nil, d
 		}
@@ -186,7 +186,7 @@ func (m *routeMatch) asPath() condition {
 
 // witness returns the request that meets two matches, none of some conditions, and as few
 // other matches as possible, or nil.
-func witness(e, f entry, unmet conditionsAt, work *int) (q *Request, d doubt) {
+func witness(e, f entry, unmet conditionsAt, memo *routerMemo) (q *Request, d doubt) {
 	hostname, at := narrower(e, f).hostname, e.listener
 	if at.Listener.transport() == TransportTCP {
 		at = f.listener // which may read more of the connection
@@ -195,7 +195,7 @@ func witness(e, f entry, unmet conditionsAt, work *int) (q *Request, d doubt) {
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
 		return q, none // connections
 	}
-	found, d := q.meetBoth(e.match, f.match, unmet, work)
+	found, d := q.meetBoth(e.match, f.match, unmet, memo)
 	if !found {
 		return nil, d
 	}
@@ -208,7 +208,7 @@ func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind 
 
 // meetBoth sets a request's path, method, headers and parameters to those that meet two
 // matches, none of some conditions, and as few other matches as possible.
-func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, work *int) (found bool, d doubt) {
+func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (found bool, d doubt) {
 	if a.verb != "" && b.verb != "" && a.verb != b.verb {
 		return false, none
 	}
@@ -221,31 +221,31 @@ func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, work *int) (fou
 	case q.Method == "":
 		q.Method = freeVerb
 	}
-	if found, d = q.meetPaths(a, b, unmet, work); !found {
+	if found, d = q.meetPaths(a, b, unmet, memo); !found {
 		return false, d
 	}
-	if q.Headers, found, d = meetNamed(a.headers, b.headers, partHeader, unmet, work); !found {
+	if q.Headers, found, d = meetNamed(a.headers, b.headers, partHeader, unmet, memo); !found {
 		return false, d
 	}
-	q.Query, found, d = meetNamed(a.params, b.params, partParam, unmet, work)
+	q.Query, found, d = meetNamed(a.params, b.params, partParam, unmet, memo)
 	return found, d
 }
 
 // meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (found bool, d doubt) {
+func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (found bool, d doubt) {
 	onPath := unmet[conditionAt{part: partPath}]
 	if !a.grpc && !b.grpc {
-		if q.Path, found, d = meet(a.path, b.path, onPath, partPath, work); q.Path == "" {
+		if q.Path, found, d = meet(a.path, b.path, onPath, partPath, memo); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
 		return found, d
 	}
 	q.GRPC = true
 	var service, method string
-	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, work); !found {
+	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, memo); !found {
 		return false, d
 	}
-	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, work); !found {
+	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, memo); !found {
 		return false, d
 	}
 	if service == "" {
@@ -268,7 +268,7 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (fo
 	if slices.ContainsFunc(paths, takes) {
 		return true, none
 	}
-	path, found, d := meet(a.asPath(), b.asPath(), onPath, partPath, work)
+	path, found, d := meet(a.asPath(), b.asPath(), onPath, partPath, memo)
 	if found && !takes(path) {
 		return false, unsearched
 	}
@@ -276,10 +276,10 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (fo
 }
 
 // meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, work *int) (out []Field, found bool, d doubt) {
+func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *routerMemo) (out []Field, found bool, d doubt) {
 	add := func(name string, x, y condition) bool {
 		var value string
-		value, found, d = meet(x, y, unmet[conditionAt{part, name}], part, work)
+		value, found, d = meet(x, y, unmet[conditionAt{part, name}], part, memo)
 		out = append(out, Field{name, value})
 		return found
 	}

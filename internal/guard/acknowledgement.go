@@ -27,11 +27,9 @@ type acknowledgement struct {
 
 // acknowledgement returns the acknowledgement of the write, and the one that it needs.
 func (ev *evaluation) acknowledgement() acknowledgement {
-	most := 0
-	for _, b := range ev.blast.kinds {
-		if b.limit > 0 {
-			most = max(most, b.paths.count())
-		}
+	most := ev.blast.limitedPaths()
+	if ev.ownerBlast != nil {
+		most = max(most, ev.ownerBlast.limitedPaths())
 	}
 	hash := ev.change.hash()
 	out := acknowledgement{wanted: fmt.Sprintf("%s-%d", hash, most)}
@@ -46,8 +44,8 @@ func (ev *evaluation) acknowledgement() acknowledgement {
 	return out
 }
 
-// hash returns a hash of what is written, of nothing else: no other object can make an
-// acknowledgement invalid. The name is left out where it may be generated.
+// hash returns a hash of what is written or deleted, of nothing else: no other object can
+// make an acknowledgement invalid. The name is left out where it may be generated.
 func (c Change) hash() string {
 	ref := c.Object().Ref()
 	if c.Operation == Create {
@@ -55,9 +53,10 @@ func (c Change) hash() string {
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, c.Operation, ref)
-	if c.After != nil {
-		writeContent(h, c.After)
+	if c.Owner != "" {
+		fmt.Fprintln(h, c.Owner)
 	}
+	writeContent(h, c.Object())
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -73,11 +73,10 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
 // more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
+	ev.reportOwnerBlastRadius()
 	ev.reportGained()
-	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
-	for _, k := range kinds {
-		b := ev.blast.kinds[k]
-		within := b.limit == 0 || b.paths.count() <= b.limit
+	for b := range ev.blast.sorted {
+		within := !b.exceeds()
 		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
@@ -86,8 +85,7 @@ func (ev *evaluation) reportBlastRadius() {
 			a = ev.acknowledgement()
 			within = b.paths.count() <= a.allowed
 		}
-		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
-			k.Kind, api.Plural(b.paths.count(), "path"), api.Plural(b.namespaces.count(), "namespace"))}
+		f := Finding{Short: b.text("changes")}
 		if !within || b.reportedPaths == 0 {
 			f.Short += api.LostText(b.lost.Sorted())
 		}
@@ -96,12 +94,61 @@ func (ev *evaluation) reportBlastRadius() {
 			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}
-		f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement", b.limit)
-		f.What += a.why
-		f.Advice = ev.acknowledgeAdvice(a.wanted)
-		f.Code, f.Action = api.ReasonBlastRadius, api.Deny
-		ev.findings.add(f)
+		ev.denyBlastRadius(f, b, a)
 	}
+}
+
+// reportOwnerBlastRadius denies a new owner with which the object would be deleted where that
+// deletion needs an acknowledgement: nothing asks for it then.
+func (ev *evaluation) reportOwnerBlastRadius() {
+	if ev.ownerBlast == nil {
+		return
+	}
+	for b := range ev.ownerBlast.sorted {
+		a := ev.acknowledgement()
+		if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) || b.paths.count() <= a.allowed {
+			continue
+		}
+		f := Finding{Short: b.text("would change") + api.LostText(b.lost.Sorted())}
+		f.What = ev.ownerCause() + ": " + f.Short
+		ev.denyBlastRadius(f, b, a)
+	}
+}
+
+// denyBlastRadius denies the write for want of an acknowledgement.
+func (ev *evaluation) denyBlastRadius(f Finding, b *kindImpact, a acknowledgement) {
+	f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement%s", b.limit, a.why)
+	f.Advice = ev.acknowledgeAdvice(a.wanted)
+	f.Code, f.Action = api.ReasonBlastRadius, api.Deny
+	ev.findings.add(f)
+}
+
+// sorted yields the impacts by kind.
+func (radius *blastRadius) sorted(yield func(*kindImpact) bool) {
+	for _, k := range slices.SortedFunc(maps.Keys(radius.kinds), api.ComparePolicyKinds) {
+		if !yield(radius.kinds[k]) {
+			return
+		}
+	}
+}
+
+// limitedPaths returns the most paths of a kind with a limit.
+func (radius *blastRadius) limitedPaths() int {
+	most := 0
+	for _, b := range radius.kinds {
+		if b.limit > 0 {
+			most = max(most, b.paths.count())
+		}
+	}
+	return most
+}
+
+// exceeds reports whether there are more paths than the limit.
+func (k *kindImpact) exceeds() bool { return k.limit > 0 && k.paths.count() > k.limit }
+
+func (k *kindImpact) text(changes string) string {
+	return fmt.Sprintf("effective policy of %s %s on %s in %s",
+		k.kind.Ref().Kind, changes, api.Plural(k.paths.count(), "path"), api.Plural(k.namespaces.count(), "namespace"))
 }
 
 // reported records a finding about rules or an override that a number of paths lose.

@@ -128,6 +128,24 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 	assert.Len(t, got, 1)
 	assert.True(t, strings.HasPrefix(got[0], "Warn"), got)
 
+	t.Run("of a policy that was edited since", func(t *testing.T) {
+		edited := world(t, base(shopRoute("g"), gatewayPolicy("defaults: {strategy: patch, a: 1, b: 2}")))
+		got, _ := acknowledged(t, edited, guard.Change{Operation: guard.Delete, Before: edited.Get(paintRef("infra", "top"))}, 2, hash)
+		require.Len(t, got, 1)
+		assert.Contains(t, got[0], "Deny")
+	})
+	t.Run("with a new owner", func(t *testing.T) {
+		c := guard.Change{Operation: guard.Update, Before: c.Before, After: c.Before, Owner: "ConfigMap infra/x"}
+		got, owned := acknowledged(t, v, c, 2, "")
+		assert.Equal(t, []string{"Deny BlastRadius: Paint infra/top, ConfigMap infra/x, Paint, 3 paths, 2 namespaces, 3, a, 2, overrule.dev/acknowledge-blast-radius, HASH-3"}, got)
+		got, _ = acknowledged(t, v, c, 2, owned)
+		assert.Empty(t, got)
+		got, _ = acknowledged(t, v, c, 3, "")
+		assert.Empty(t, got)
+		c.Owner = "ConfigMap infra/y"
+		got, _ = acknowledged(t, v, c, 2, owned)
+		assert.Len(t, got, 1, "another owner")
+	})
 	t.Run("of a class", func(t *testing.T) {
 		class := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"),
 			policyDoc("Dye", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\na: 1")))

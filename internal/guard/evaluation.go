@@ -48,6 +48,7 @@ type evaluation struct {
 	requirements    requirements
 	limits          limits.Tracker
 	blast           blastRadius
+	ownerBlast      *blastRadius // of the deletion with a new owner, nil for none
 	deletion        systemDeletion
 }
 
@@ -167,6 +168,9 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 		return err
 	}
 	if err := ev.compareOthers(); err != nil {
+		return err
+	}
+	if err := ev.compareAwaited(); err != nil {
 		return err
 	}
 	if err := ev.findMovedRules(); err != nil {

@@ -24,8 +24,8 @@ type matchPoint struct {
 
 // checkMatchLimit denies the write of a route with which the routes of its namespace have
 // more matches on a hostname of a Gateway, ListenerSet or Service than allowed: writes of
-// others there are compared with all of them. One that adds none there is not denied for
-// existing ones.
+// others there are compared with all of them, and with their regular expressions. One that
+// adds none there is not denied for existing ones.
 func (ev *evaluation) checkMatchLimit() {
 	route, ok := ev.change.After.(*gateway.Route)
 	if !ok || ev.guard.MatchLimit == 0 {
@@ -35,7 +35,7 @@ func (ev *evaluation) checkMatchLimit() {
 	for at := range matchPoints(route) {
 		added[at] = 0
 	}
-	if was, ok := ev.before.Get(route.Ref()).(*gateway.Route); ok && was.MatchCount() >= route.MatchCount() {
+	if was, ok := ev.before.Get(route.Ref()).(*gateway.Route); ok && was.MatchWeight() >= route.MatchWeight() {
 		for at := range matchPoints(was) {
 			delete(added, at)
 		}
@@ -46,7 +46,7 @@ func (ev *evaluation) checkMatchLimit() {
 	for r := range routesOfNamespace(ev.after, route.Namespace) {
 		for at := range matchPoints(r) {
 			if n, ok := added[at]; ok {
-				added[at] = n + r.MatchCount()
+				added[at] = n + r.MatchWeight()
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (ev *evaluation) checkMatchLimit() {
 		}
 	}
 	if added[most] > ev.guard.MatchLimit {
-		ev.reportTooManyMatches(route.Namespace, most, added[most])
+		ev.reportTooManyMatches(route, most, added[most])
 	}
 }
 
@@ -93,12 +93,16 @@ func matchPoints(r *gateway.Route) iter.Seq[matchPoint] {
 	}
 }
 
-func (ev *evaluation) reportTooManyMatches(namespace string, at matchPoint, n int) {
+func (ev *evaluation) reportTooManyMatches(route *gateway.Route, at matchPoint, n int) {
 	where := at.parent.String()
 	if at.hostname != "" {
 		where = fmt.Sprintf("hostname %s of %s", at.hostname, at.parent)
 	}
-	what := fmt.Sprintf("the routes of namespace %s would have %d matches on %s: must have at most %d", namespace, n, where, ev.guard.MatchLimit)
+	counted := ""
+	if route.MatchWeight() > route.MatchCount() {
+		counted = ", with large regular expressions counted several times"
+	}
+	what := fmt.Sprintf("the routes of namespace %s would have %d matches on %s%s: must have at most %d", route.Namespace, n, where, counted, ev.guard.MatchLimit)
 	ev.findings.add(Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
 		What:   what + ", since writes of others there are compared with each of them",

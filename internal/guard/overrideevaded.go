@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
@@ -102,7 +103,7 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	}
 	if l.request != nil && l.moved() {
 		if q := l.request(); q != nil {
-			f.Request, f.ServedBy = q.String(), endText(l.is)
+			f.Request, f.ServedBy = q.String(), servingText(l.is)
 		}
 	}
 	if l.key.unsearched {
@@ -184,6 +185,8 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 		return ev.unreadParentsText(l.is)
 	case l.is.Path.Route == nil && l.is.Path.Set != nil && l.is.Path.Gateway.Ref() != l.was.Path.Gateway.Ref():
 		return fmt.Sprintf("it does not apply on %s", l.is.Path.Gateway.Ref()) // the listener is the same
+	case isAwaited(l.is):
+		return fmt.Sprintf("it does not apply on %s, which would take its requests", servingText(l.is))
 	case !sameListener(l.is.Path, l.was.Path):
 		return fmt.Sprintf("it does not apply on %s", entryText(l.is))
 	case l.moved() || endText(l.was) != endText(l.is):
@@ -206,6 +209,17 @@ func (ev *evaluation) noLongerText(l *lostOverride) string {
 	default:
 		return "its policy is no longer attached there"
 	}
+}
+
+// isAwaited reports whether a path stands for routes that may be attached later.
+func isAwaited(e *effective.Effective) bool { return e.Path.Route != nil && e.Path.Route.Awaited }
+
+// servingText names what serves the requests of a path.
+func servingText(e *effective.Effective) string {
+	if isAwaited(e) {
+		return "what is attached to " + entryText(e)
+	}
+	return endText(e)
 }
 
 // ownerCause says that the object that is written would be deleted with its new owner.

@@ -28,7 +28,8 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 }
 
 // evaluateNewOwner evaluates a new owner: the object will be deleted with it, and that
-// deletion is not evaluated. So the overrides that depend on the object count as lost now.
+// deletion is not evaluated. So the overrides that depend on the object count as lost now,
+// and the paths that it changes as changed.
 func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
@@ -47,11 +48,15 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	}
 	o.addOwnLosses()
 	ev.addLossesOf(o)
+	ev.ownerBlast = &o.blast
 	return nil
 }
 
 // evaluateOwnedPath evaluates a path for evaluateNewOwner.
 func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
+	if p.Changed() {
+		ev.addImpact(p, lostRules(p))
+	}
 	if p.After != nil && !p.Again {
 		ev.checkWeakened(p)
 	}

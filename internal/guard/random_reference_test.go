@@ -55,7 +55,7 @@ func losses(before, after plainWorld, written plainName) (lost []string, moves b
 	if before.hasExpressions() || after.hasExpressions() {
 		requests, readings = plainRequestsOfExpressions, plainReadings
 	}
-	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(requests, readings), is: after.traffic(requests, readings)}
+	traffic := plainTraffic{before: before, after: after, written: written, requests: requests, was: before.traffic(requests, readings), is: after.traffic(requests, readings)}
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
 		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
 		pairEntries(before, after, paths)

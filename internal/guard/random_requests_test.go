@@ -183,6 +183,7 @@ func (w plainWorld) traffic(requests []plainRequest, readings []plainReading) ma
 type plainTraffic struct {
 	before, after plainWorld
 	written       plainName
+	requests      []plainRequest
 	was, is       map[string][][]plainServed
 	moves         bool // a request on which an override held is served by another rule
 }
@@ -213,6 +214,10 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 			}
 			if at.route == nil {
 				ends = true
+				unsure := slices.ContainsFunc(to, func(s plainServed) bool { return s.route != nil && c.keepsAt(o, x, s, paths) })
+				if self >= 0 && !unsure && c.losesAwaited(o, x, paths[self], c.requests[i].host) {
+					return true
+				}
 				continue
 			}
 			stays := self >= 0 && sameRuleAt(at.plainPath, paths[self])
@@ -243,6 +248,35 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 		samePort := !y.unread && y.gateway.key() == x.gateway.key() && y.listener.Port == x.listener.Port
 		return !samePort && !c.after.given(o, y) && (!y.unread || o.level < atRouteNamespace)
 	})
+}
+
+// losesAwaited reports whether an override of a path is lost for requests to a host that come
+// in by a new listener of a set after the change, although its own would take them: on the
+// routes that may be attached there.
+func (c *plainTraffic) losesAwaited(o plainOverride, x, self plainPath, host string) bool {
+	if c.written.Kind == "Gateway" || x.kind == "AtBackend" || self.listener.Port != x.listener.Port || self.listener.Host != x.listener.Host {
+		return false
+	}
+	entry := c.after.listenerFor(x, host)
+	for _, p := range c.after.accepted(x.kind) {
+		isNew := !slices.ContainsFunc(c.before.accepted(x.kind), func(b plainPath) bool {
+			return (b.set == nil) == (p.set == nil) && (b.set == nil || b.set.key() == p.set.key()) && b.gateway.key() == p.gateway.key() &&
+				b.listener.Port == p.listener.Port && b.listener.Host == p.listener.Host && b.listener.TCP == p.listener.TCP
+		})
+		if p.entry() != entry || entry == self.entry() || !isNew {
+			continue
+		}
+		r := plainRoute{plainName: plainName{"HTTPRoute", p.gateway.Namespace, "*"}, Rules: []plainRule{{}}}
+		if p.listener.TCP {
+			r.Kind = tcpRoute
+		}
+		if p.set != nil {
+			r.Namespace = p.set.Namespace
+		}
+		p.route, p.rule = &r, 0
+		return !c.after.given(o, p)
+	}
+	return false
 }
 
 // losesAt reports whether an override of a path is lost for its requests that are served

@@ -174,6 +174,7 @@ const (
 	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
 	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
 	unsureIsolation  = "it depends on whether the implementation isolates listeners"
+	unsureAwaited    = "no route serves such requests there yet"
 	unsureHostname   = "the implementation may serve requests that no rule on their hostname matches by routes with a less specific hostname"
 )
 
@@ -191,7 +192,7 @@ func sameRuleAfter(m gateway.Move) bool {
 // them from the overrides of others. Nor do matches of which it is not known whether they
 // have a request in common, but for other requests of the rule, which it may keep.
 func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
-	out := requestMove{from: m.From, to: m.To, shown: m.Shown, unsearched: m.Unsearched}
+	out := requestMove{from: m.From, to: m.To, request: m.Request, shown: m.Shown, unsearched: m.Unsearched}
 	request := cmp.Or(m.Request, m.Other)
 	if request == nil || m.Request != nil && why == "" && sameRuleAfter(m) {
 		return out // nothing was searched, or it is served as before, whatever other readings have

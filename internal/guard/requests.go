@@ -87,6 +87,7 @@ func entryOf(p *gateway.Path) api.Ref {
 // requestMove is where requests of a rule go after the write.
 type requestMove struct {
 	from, to gateway.Served
+	request  *gateway.Request // one of them, nil if none is known
 	// shown returns one of them, nil if there may be none. It is nil itself for no move.
 	shown func() *gateway.Request
 	// unsearched is set if too many matches compete to look for one.
@@ -146,13 +147,9 @@ func (ev *evaluation) trackRequests() error {
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
-	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps, Work: &ev.requests.work}
-	if !ev.everyKindUnlisted {
-		at := ev.newStake((*policykind.Kind).MayOverride)
-		if at == nil {
-			return nil
-		}
-		limits.Policies, limits.AtStake = at.policies, mayLose
+	limits, matters := ev.moveLimits()
+	if !matters {
+		return nil
 	}
 	for _, entry := range re.entries {
 		at := ev.routersOf(entry)
@@ -164,6 +161,21 @@ func (ev *evaluation) trackRequests() error {
 		}
 	}
 	return nil
+}
+
+// moveLimits returns the limits of a search for moves that may take an override from
+// requests, and whether any may.
+func (ev *evaluation) moveLimits() (limits gateway.MoveLimits, matters bool) {
+	limits = gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps, Work: &ev.requests.work}
+	if ev.everyKindUnlisted {
+		return limits, true
+	}
+	at := ev.newStake((*policykind.Kind).MayOverride)
+	if at == nil {
+		return limits, false
+	}
+	limits.Policies, limits.AtStake = at.policies, mayLose
+	return limits, true
 }
 
 // routersOf returns the routers of a gateway or a Service.
@@ -475,21 +487,31 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 		if p.After != nil && m.to.IsOn(&p.After.Path) && !ev.backendLost(p, o) {
 			continue
 		}
-		paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
+		successors, err := ev.successorsAt(x, o, m)
 		if err != nil {
 			return nil, false, err
 		}
-		paths = pathsOf(m.to, paths, x.Path.Client)
-		for _, y := range paths {
-			if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
-				out = append(out, successor{Effective: y, by: m})
-			}
-		}
-		if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-			out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: m.to.Path()}, by: m})
-		}
+		out = append(out, successors...)
 	}
 	return out, ends && p.After == nil, nil
+}
+
+// successorsAt returns the paths along which requests of another one go that move.
+func (ev *evaluation) successorsAt(x *effective.Effective, o effective.Override, m requestMove) (out []successor, err error) {
+	paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
+	if err != nil {
+		return nil, err
+	}
+	paths = pathsOf(m.to, paths, x.Path.Client)
+	for _, y := range paths {
+		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
+			out = append(out, successor{Effective: y, by: m})
+		}
+	}
+	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
+		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: m.to.Path()}, by: m})
+	}
+	return out, nil
 }
 
 // pathsOf returns those paths along which requests to a rule go. In a mesh, they are those

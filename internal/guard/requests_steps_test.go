@@ -22,6 +22,7 @@ import (
 var crowdedRows = map[string]struct {
 	routes        int
 	regex, plain  bool
+	dear          bool   // with regular expressions that have very many states
 	before, after string // documents
 	changed       int    // matches that the write changes
 	deleted       bool
@@ -31,6 +32,7 @@ var crowdedRows = map[string]struct {
 	"a path of a neighbor is edited":                         {routes: 2, regex: true, before: "shop", after: "shop-path", changed: 2},
 	"a path of a neighbor is edited, and an annotation":      {routes: 2, regex: true, before: "shop", after: "shop-annotated", changed: 2},
 	"a path of a neighbor is edited beside very many routes": {routes: 60, before: "shop", after: "shop-path", changed: 2},
+	"a path of a neighbor is edited beside dear expressions": {routes: 15, regex: true, dear: true, before: "shop", after: "shop-path", changed: 2},
 	"a route on a hostname of its own is created":            {routes: 6, regex: true, after: "other"},
 	"the namespace of the routes is labelled":                {routes: 7, regex: true, before: "namespace-app", after: "namespace-app-labelled"},
 	"the namespace of the routes is deleted":                 {routes: 7, regex: true, before: "namespace-app", deleted: true, changed: 7 * 128},
@@ -115,7 +117,7 @@ func TestNeighborsCostNothing(t *testing.T) {
 					changes = append(changes, snapshot.Put(decode(doc)))
 				}
 				for i := range row.routes {
-					changes = append(changes, snapshot.Put(decode(crowdedRoute("app", fmt.Sprintf("r%d", i), "shared.example.com", "", fullRules(i, row.regex, row.plain)))))
+					changes = append(changes, snapshot.Put(decode(crowdedRoute("app", fmt.Sprintf("r%d", i), "shared.example.com", "", fullRules(i, row.regex, row.plain, row.dear)))))
 				}
 				c.Store.Apply(changes...)
 				v, _ := c.Store.View()
@@ -134,11 +136,12 @@ func TestNeighborsCostNothing(t *testing.T) {
 				for _, f := range ev.findings {
 					assert.NotEqual(t, api.ReasonTooMuch, f.Code)
 				}
-				t.Logf("%d steps", ev.requests.steps)
+				t.Logf("%d steps, %d work", ev.requests.steps, ev.requests.work)
 				if !strings.HasSuffix(policies, "of the neighbor") || row.changed == 0 {
 					assert.Zero(t, ev.requests.steps)
 				}
 				assert.LessOrEqual(t, ev.requests.steps, stepsPerMatch*row.changed*(1+row.routes*128))
+				assert.LessOrEqual(t, ev.requests.work, workPerMatch*row.changed*(1+row.routes*128))
 			})
 		}
 	}
@@ -148,8 +151,11 @@ func TestNeighborsCostNothing(t *testing.T) {
 // all regular expressions of these rows do, in three readings.
 const stepsPerMatch = 40
 
+// workPerMatch is their work, by far the most of it for texts of regular expressions.
+const workPerMatch = 150
+
 // fullRules returns 16 rules of 8 matches, or one rule of one match.
-func fullRules(route int, regex, plain bool) string {
+func fullRules(route int, regex, plain, dear bool) string {
 	rules, matches := 16, 8
 	if plain {
 		rules, matches = 1, 1
@@ -161,6 +167,10 @@ func fullRules(route int, regex, plain bool) string {
 			path := fmt.Sprintf("{value: /r%d/%d/%d}", route, rule, m)
 			if regex {
 				path = fmt.Sprintf(`{type: RegularExpression, value: "/.*/r%d/%d/%d"}`, route, rule, m)
+			}
+			if dear {
+				ends := []string{`\\x01`, "r%d", "(r%d|.{9})"}[m%3]
+				path = fmt.Sprintf(`{type: RegularExpression, value: "/.*a.{14}%s/%d/%d"}`, strings.ReplaceAll(ends, "%d", fmt.Sprint(route)), rule, m)
 			}
 			all = append(all, "{path: "+path+"}")
 		}

@@ -125,7 +125,7 @@ func TestDenialsOfSystemDeletionAreRecorded(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{
 			"Warn RulesLost a Paint infra/top: HTTPRoute app/r, 2 paths, Gateway infra/g",
-			"Audit BlastRadius: Paint infra/top, Paint, 2 paths, 1 namespace, 2, a, 1, paint.example.com, overrule.dev/acknowledge-blast-radius=030fb20bcab26c65-2",
+			"Audit BlastRadius: Paint infra/top, Paint, 2 paths, 1 namespace, 2, a, 1, paint.example.com, overrule.dev/acknowledge-blast-radius=3f60424d9fe249cd-2",
 		}, findings(t, ev), "golden: why it is not denied")
 	})
 	t.Run("it costs too much", func(t *testing.T) {

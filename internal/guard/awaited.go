@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// compareAwaited finds the overrides on requests that the write has come in by another
+// listener, where no route serves them yet. It compares them as if one did: the route that
+// is attached there next takes nothing from anyone, so that its write is too late.
+func (ev *evaluation) compareAwaited() error {
+	if !ev.editsListeners() {
+		return nil
+	}
+	entries := ev.rerouted().entries
+	var routes []*gateway.Route
+	var puts []snapshot.Change
+	for _, entry := range entries {
+		at := ev.routersOf(entry)
+		if at.mesh || at.before == nil || at.after == nil {
+			continue
+		}
+		for _, l := range at.after.ListenersNew(at.before) {
+			r := gateway.AwaitedRoute(&l)
+			routes, puts = append(routes, r), append(puts, snapshot.Put(r))
+		}
+	}
+	if len(routes) == 0 {
+		return nil
+	}
+	o := ev.forOverrides(ev.before, ev.after.With(puts...))
+	o.requests = requests{moves: make(map[rulePlace][]requestMove)}
+	limits, matters := o.moveLimits()
+	if !matters {
+		return nil
+	}
+	limits.Steps = &ev.requests.steps
+	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.requests.knows(from, to) }
+	for _, entry := range entries {
+		at := o.routersOf(entry)
+		if at.before == nil || at.after == nil {
+			continue
+		}
+		re := reroutedObject{after: routes}
+		for _, parent := range at.before.ListenersGone(at.after) {
+			re.before = appendNew(re.before, ev.before.RoutesOf(parent))
+		}
+		for r := range at.allReadings(routes...) {
+			if err := o.trackMoves(at, r, re, limits); err != nil {
+				return err
+			}
+		}
+	}
+	s := o.othersScope()
+	if len(s.Objects) == 0 {
+		return nil
+	}
+	check := func(p effective.Pair) error { return ev.checkAwaited(o, p) }
+	if err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, check); err != nil {
+		return fmt.Errorf("compare effective policies of listeners without routes: %w", err)
+	}
+	ev.overrides.addOtherLosses(o.overrides.lost)
+	return nil
+}
+
+// checkAwaited checks, with routes that are awaited, the overrides of a path whose requests
+// come in by another listener after the write, although its own would take them.
+func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
+	if p.Before == nil || p.After == nil || p.After.Path.Listener == nil {
+		return nil
+	}
+	with.overrides.pairs++
+	c := overrideCheck{ev: with, paths: p, limits: with.limits.Bind(p)}
+	was, is := p.Before.Path.Listener, p.After.Path.Listener
+	for _, m := range with.requests.from(&p.Before.Path) {
+		if !m.to.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.to.IsOn(&p.After.Path) {
+			continue
+		}
+		m = ev.servedMeanwhile(m)
+		for _, o := range p.Before.AppendOverrides(nil) {
+			successors, err := with.successorsAt(p.Before, o, m)
+			if err != nil {
+				return err
+			}
+			for _, s := range successors {
+				if err := c.checkSuccessor(o, s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// servedMeanwhile adds to a move what serves its request as long as no route is attached
+// where it goes. What the owner of a gateway cuts off has ended.
+func (ev *evaluation) servedMeanwhile(m requestMove) requestMove {
+	if m.request == nil {
+		m.unsure = unsureIsolation
+		return m
+	}
+	for r := range ev.routersOf(m.from.Listener.Gateway.Ref()).allReadings(m.from.Route) {
+		if to := r.after.Route(m.request); to.Route != nil && r.before.Route(m.request).Same(m.from) {
+			m.instead = append(m.instead, servedInstead{to, cmp.Or(r.why, unsureIsolation)})
+		}
+	}
+	if _, ok := ev.change.Object().(*gateway.Gateway); ok && len(m.instead) == 0 {
+		m.unsure = unsureAwaited
+	}
+	return m
+}
+
+// addOtherLosses adds losses of overrides of which none was found before.
+func (o *overrides) addOtherLosses(more map[lostOverrideKey]*lostOverride) {
+	same := func(a, b lostOverrideKey) bool { return a.kind == b.kind && a.policy == b.policy && a.rule == b.rule }
+	for key := range more {
+		for known := range o.lost {
+			if same(key, known) {
+				delete(more, key)
+				break
+			}
+		}
+	}
+	o.addNewLosses(more)
+}
