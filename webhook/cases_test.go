@@ -1,9 +1,7 @@
 package webhook
 
 import (
-	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,7 +27,8 @@ func TestVerdictCases(t *testing.T) {
 		t.Run(c.File, func(t *testing.T) {
 			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit, MatchLimit: c.MaxMatches}})
 			d.opts.Now = func() time.Time { return cases.Now }
-			d.exist(t, c.Against, c.Changes[0].Object.GetKind())
+			d.opts.Store.SetKinds(snapshot.KindsOf())
+			d.exist(t, c.Against)
 			for i := range c.Changes {
 				d.verdict(t, &c.Changes[i])
 			}
@@ -39,19 +37,16 @@ func TestVerdictCases(t *testing.T) {
 }
 
 // The webhook gives the verdicts of the rows of test/cases/guardrails, with and without the
-// right to override. Definitions are read again by the cache, not here.
+// right to override.
 func TestGuardrails(t *testing.T) {
 	for _, r := range cases.Guardrails(t) {
-		kind := r.Steps[0].Change.Object.GetKind()
-		if kind == "CustomResourceDefinition" {
-			continue
-		}
 		t.Run(r.File+"/"+r.Name, func(t *testing.T) {
 			d := newTestServer(t, Options{Guard: &guard.Guard{}})
 			d.opts.Now = func() time.Time { return cases.Now }
+			d.opts.Store.SetKinds(snapshot.KindsOf())
 			against := r.Against
 			for i := range r.Steps {
-				d.exist(t, against, kind)
+				d.exist(t, against)
 				w := &r.Steps[i]
 				for _, may := range []bool{true, false} {
 					if may && w.Denied == "" {
@@ -75,12 +70,9 @@ func TestGuardrails(t *testing.T) {
 	}
 }
 
-// exist makes objects exist, and lets writes of profiles read policies again.
-func (d *testServer) exist(t *testing.T, objects []cases.Object, written string) {
+// exist makes objects exist.
+func (d *testServer) exist(t *testing.T, objects []cases.Object) {
 	t.Helper()
-	if written == api.KindPolicyProfile {
-		d.opts.Guard.KindReader = rereads{t, objects}
-	}
 	for i := range objects {
 		d.put(t, &objects[i])
 	}
@@ -89,91 +81,23 @@ func (d *testServer) exist(t *testing.T, objects []cases.Object, written string)
 // put does what the informers would do about an object.
 func (d *testServer) put(t *testing.T, o *cases.Object) {
 	t.Helper()
-	switch o.GetKind() {
-	case "CustomResourceDefinition":
-		crd := converted[apiextensionsv1.CustomResourceDefinition](t, o)
-		if profile, ok := policykind.FromLabel(crd); ok {
-			d.read(t, profile, policykind.Label, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
-		}
-		return
-	case api.KindPolicyProfile:
-		p := converted[api.PolicyProfile](t, o)
-		v, _ := d.opts.Store.View()
-		if k := v.Kind(api.PolicyKind{Group: p.Spec.Group, Kind: p.Spec.Kind}); k == nil || k.Source != policykind.Cluster { // the oldest profile is in force
-			d.read(t, p.Spec, policykind.Cluster, nil)
-		}
-		return
-	}
 	gvk := o.GroupVersionKind()
 	ref := api.PolicyKind{Group: gvk.Group, Kind: gvk.Kind}
 	v, _ := d.opts.Store.View()
 	object, err := snapshot.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
-	d.opts.Store.Apply(snapshot.Put(object))
-}
-
-// converted is an object as its type.
-func converted[T any](t *testing.T, o *cases.Object) *T {
-	t.Helper()
-	out := new(T)
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out))
-	return out
-}
-
-// rereads returns the kinds after a write of a profile.
-type rereads struct {
-	t       *testing.T
-	objects []cases.Object
-}
-
-func (rereads) Profiles() []api.ProfileInForce { return nil }
-
-func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return nil, nil
-}
-
-func (r rereads) ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
-	profiles, err := policykind.NewProfiles()
-	require.NoError(r.t, err)
-	for i := range r.objects {
-		if o := &r.objects[i]; o.GetKind() == api.KindPolicyProfile {
-			require.NoError(r.t, profiles.Put(converted[api.PolicyProfile](r.t, o), 0))
+	if ref != policykind.KindDefinition && ref != policykind.KindProfile {
+		d.opts.Store.Apply(snapshot.Put(object))
+		return
+	}
+	kinds := v.KindConfig().With(snapshot.Put(object))
+	d.opts.Store.SetKinds(kinds)
+	for _, k := range kinds.All() {
+		if v.Kind(k.Ref()) != k {
+			d.opts.Store.AddKind(k)
+			d.opts.Store.KindListed(k.Ref())
 		}
 	}
-	written := after
-	if after != nil {
-		require.NoError(r.t, profiles.Put(&after.(*policykind.Profile).PolicyProfile, 0))
-	} else {
-		written = before
-		profiles.Remove(before.Ref().Name)
-	}
-	profiles.RemoveDeleting(written.Ref().Name)
-	spec := written.(*policykind.Profile).Spec
-	ref := api.PolicyKind{Group: spec.Group, Kind: spec.Kind}
-	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == ref })
-	kind := profiles.Of(ref)
-	for i := range r.objects {
-		if o := &r.objects[i]; kind == nil && o.GetKind() == "CustomResourceDefinition" {
-			if d := converted[apiextensionsv1.CustomResourceDefinition](r.t, o); d.Spec.Names.Kind == ref.Kind {
-				kind, err = profiles.Defined(d)
-				require.NoError(r.t, err)
-			}
-		}
-	}
-	if kind == nil {
-		return v.WithKinds(kinds), nil
-	}
-	return v.WithKinds(kinds).WithUnlisted([]*policykind.Kind{kind}), nil
-}
-
-// read does what the watcher would do about a kind.
-func (d *testServer) read(t *testing.T, profile api.PolicyProfileSpec, source policykind.Source, schema *apiextensionsv1.JSONSchemaProps) {
-	t.Helper()
-	kind, err := policykind.Compile(profile, source)
-	require.NoError(t, err)
-	kind = kind.WithSchema(policykind.PackSchema(schema))
-	d.opts.Store.AddKind(kind)
-	d.opts.Store.KindListed(kind.Ref())
 }
 
 // marshalled is the JSON of an object, which may be nil.

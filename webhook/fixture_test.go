@@ -132,8 +132,7 @@ func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 	o.Guard.Engine = effective.NewEngine()
 	o.Metrics, o.Log, o.Refresh = NewMetrics(d.registry), d.log.Logger(), true
 	o.Now = func() time.Time { return testTime }
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	kinds := policykind.BuiltinKinds()
 	for _, k := range append(kinds, timeouts(t)) {
 		o.Store.AddKind(k)
 		o.Store.KindListed(k.Ref())

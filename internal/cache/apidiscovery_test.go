@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestDefinitionsFromResources(t *testing.T) {
@@ -26,10 +28,12 @@ func TestDefinitionsFromResources(t *testing.T) {
 		}},
 	})
 	var names []string
-	for _, d := range found {
-		policy, _ := d.policyKind(newProfiles(t))
+	kinds := snapshot.NewKinds().With(found...)
+	for _, c := range found {
+		d, _ := c.Object.(*snapshot.Definition)
+		policy, _ := kinds.Policy(d)
 		names = append(names, fmt.Sprintf("%s in %s: policies %t, builtin %t, namespaced %t",
-			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
+			d.Name, d.Resource.Version, policy != nil, gatewayKindOf(d) != nil, d.Namespaced))
 	}
 	assert.Equal(t, []string{
 		"authpolicies.other.io in v1: policies false, builtin false, namespaced false",
@@ -41,7 +45,7 @@ func TestDefinitionsFromResources(t *testing.T) {
 }
 
 func TestUnavailableGroupIsAProblem(t *testing.T) {
-	s := &discovery{profiles: newProfiles(t), failedGroups: map[schema.GroupVersion]error{
+	s := &discovery{kinds: snapshot.NewKinds(), failedGroups: map[schema.GroupVersion]error{
 		{Group: "kuadrant.io", Version: "v1"}:         errors.New("down"),
 		{Group: "metrics.example.com", Version: "v1"}: errors.New("down"),
 	}}

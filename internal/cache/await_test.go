@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"overrule.dev/overrule/internal/background"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // newTestWatcher returns a Watcher of sources that are listed and have a watch.
@@ -136,7 +137,7 @@ func TestAwaitIgnoresRemovedSources(t *testing.T) {
 		w, all := newTestWatcher("customresourcedefinitions", "gateways")
 		gateways := &watchedKind{reflector: w.core[0]}
 		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
-		gateways.cancel, gateways.close, gateways.definition = func() {}, func() {}, &definition{name: "gateways"}
+		gateways.cancel, gateways.close, gateways.Definition = func() {}, func() {}, &snapshot.Definition{Name: "gateways"}
 		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
 			w.registry.mu.Lock()

@@ -15,7 +15,6 @@ import (
 	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -23,7 +22,7 @@ import (
 // sinks feed a store with a fixture as a Watcher does.
 type sinks struct {
 	store  *snapshot.Store
-	kinds  *policykind.Profiles
+	kinds  *snapshot.Kinds
 	byKind map[api.PolicyKind]*sink[snapshot.Object]
 }
 
@@ -33,7 +32,7 @@ func newSinks(tb testing.TB) *sinks {
 	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
 	audit.New(audit.Options{Store: s})
-	return &sinks{store: s, kinds: newProfiles(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
+	return &sinks{store: s, kinds: snapshot.NewKinds().ForManifests(), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
 }
 
 // of returns the sink of a kind.
@@ -136,7 +135,7 @@ func BenchmarkEvent(b *testing.B) {
 // measurement is not repeated per op.
 func BenchmarkMemory(b *testing.B) {
 	s, size := newSinks(b), worlds.Full
-	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
+	isRoute := func(k api.PolicyKind) bool { return k == gateway.KindOf(gateway.KindHTTPRoute) }
 	isPolicy := func(k api.PolicyKind) bool { return builtinOf(k) == nil }
 	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
 	empty := alive()

@@ -204,7 +204,7 @@ func (w *Watcher) leavesOut(k *watchedKind, began time.Time) bool {
 		return true
 	}
 	result := w.staleness.Load()
-	rejected := k.isUnreadable() || result != nil && result.kinds[k.groupKind] != nil
+	rejected := k.isUnreadable() || result != nil && result.kinds[k.Kind] != nil
 	return rejected && time.Since(began) > StaleAfter
 }
 

@@ -473,7 +473,7 @@ func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 				}
 				assertReturns(t, end)
 				assert.LessOrEqual(t, time.Since(began), c.want+2*checkInterval)
-				kind := f.registry.watched[c.crd.obj().Name].groupKind
+				kind := f.registry.watched[c.crd.obj().Name].Kind
 				if c.crd.kind != tlsCRD.kind {
 					assert.True(t, f.registry.store.Pending(kind) || f.CheckFresh(kind) != nil, "its writes are rejected")
 				}

@@ -41,12 +41,9 @@ var constraintKinds = []constraintKind{
 	},
 }
 
-// definition returns the name of the CustomResourceDefinition of the kind.
-func (k *constraintKind) definition() string { return k.resource + "." + api.Group }
-
-// constraintKindOf returns the constraint kind of a CustomResourceDefinition, or nil.
-func constraintKindOf(definition string) *constraintKind {
-	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return k.definition() == definition })
+// constraintKindOf returns the constraint kind of a definition, or nil.
+func constraintKindOf(d *snapshot.Definition) *constraintKind {
+	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return d.Fixed && k.kind == d.Kind })
 	if i < 0 {
 		return nil
 	}
@@ -111,10 +108,7 @@ func (t constraintTarget) put(d *constraintRecord) {
 }
 
 func (t constraintTarget) remove(name cache.ObjectName) {
-	of := t.kind.constraints.kind
-	t.update(func() {
-		t.removeConstraint(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name})
-	})
+	t.update(func() { t.removeConstraint(refOf(t.kind.Kind, name)) })
 }
 
 func (t constraintTarget) replace(all []*constraintRecord) {
@@ -125,12 +119,12 @@ func (t constraintTarget) replace(all []*constraintRecord) {
 			t.putConstraint(d)
 		}
 		for ref := range removed {
-			if ref.PolicyKind() == t.kind.constraints.kind {
+			if ref.PolicyKind() == t.kind.Kind {
 				t.removeConstraint(ref)
 			}
 		}
 		t.markListed(t.kind)
-		t.store.Listed(t.kind.constraints.resource)
+		t.store.Listed(t.kind.Resource.Resource)
 	})
 }
 
@@ -138,7 +132,7 @@ func (t constraintTarget) replace(all []*constraintRecord) {
 func (t constraintTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.watched[t.kind.name] != t.kind {
+	if t.watched[t.kind.Name] != t.kind {
 		return
 	}
 	act()
@@ -175,10 +169,10 @@ func (r *registry) removeConstraint(ref api.Ref) {
 }
 
 // removeConstraints removes all constraints of a kind whose definition was removed.
-func (r *registry) removeConstraints(k *constraintKind) {
-	maps.DeleteFunc(r.constraints, func(ref api.Ref, _ *constraintRecord) bool { return ref.PolicyKind() == k.kind })
-	r.store.Replace(k.kind, nil)
-	r.store.Listed(k.resource) // a kind that is not installed has no objects
+func (r *registry) removeConstraints(kind api.PolicyKind, resource string) {
+	maps.DeleteFunc(r.constraints, func(ref api.Ref, _ *constraintRecord) bool { return ref.PolicyKind() == kind })
+	r.store.Replace(kind, nil)
+	r.store.Listed(resource) // a kind that is not installed has no objects
 	signal(r.statusChanged)
 }
 

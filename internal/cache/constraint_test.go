@@ -164,9 +164,10 @@ func TestConstraintStatuses(t *testing.T) {
 func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
-	_, err := constraintKindOf("policyconstraints.overrule.dev").decode(odd)
+	kind := constraintKindOf(snapshot.ParseDefinition(constraintCRD.obj()))
+	_, err := kind.decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
-	_, err = constraintKindOf("policyconstraints.overrule.dev").decodeObject(&metav1.Status{})
+	_, err = kind.decodeObject(&metav1.Status{})
 	require.EqualError(t, err, "got *v1.Status, want *unstructured.Unstructured")
 }
 

@@ -30,8 +30,8 @@ func pending(c *crd) { c.pending = true }
 func withTwo(t *testing.T, other crd) (*testRegistry, *Watcher) {
 	t.Helper()
 	r := newTestRegistry(t)
-	r.replace([]*definition{
-		parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition), parseDefinition(&writtenAt(other, 2).CustomResourceDefinition),
+	r.replace([]*snapshot.Definition{
+		snapshot.ParseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition), snapshot.ParseDefinition(&writtenAt(other, 2).CustomResourceDefinition),
 	})
 	r.list(colorCRD.obj().Name, policy(colorCRD.kind, "app", "p"))
 	return r, &Watcher{clients: r.clients, registry: r.registry}
@@ -50,7 +50,7 @@ func TestOlderServedDefinitionIsActive(t *testing.T) {
 			for range 20 {
 				_, plural := w.Resource(colorRef)
 				assert.Equal(t, "colorpolicies", plural, "permissions refer to its resource")
-				assert.Equal(t, colorCRD.obj().Name, r.definitionName(colorRef), "its schema is used")
+				assert.Equal(t, colorCRD.obj().Name, r.kinds.DefinitionOf(colorRef).Name, "its schema is used")
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestOlderServedDefinitionIsActive(t *testing.T) {
 
 func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 	r, w := withTwo(t, anotherColor)
-	r.put(parseDefinition(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
+	r.put(snapshot.ParseDefinition(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
 	r.list(anotherColor.obj().Name)
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
 	_, plural := w.Resource(colorRef)
@@ -69,7 +69,7 @@ func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 
 func TestOlderDefinitionTakesPrecedence(t *testing.T) {
 	r, _ := withTwo(t, anotherColor)
-	r.put(parseDefinition(&writtenAt(anotherColor, 0).CustomResourceDefinition))
+	r.put(snapshot.ParseDefinition(&writtenAt(anotherColor, 0).CustomResourceDefinition))
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
 	require.Len(t, r.allProblems(), 1)
 	assert.Equal(t, colorCRD.obj().Name, r.allProblems()[0].Resource)
@@ -90,7 +90,7 @@ func TestReservedKindsAreNotRead(t *testing.T) {
 		r.list(profileCRD.obj().Name)
 		assert.NotContains(t, r.watched, other.obj().Name)
 		assert.Contains(t, r.watched, c.obj().Name)
-		assert.Equal(t, []Problem{{other.obj().Name, &policykind.DefinedError{Kind: parseDefinition(c.obj()).groupKind, By: c.obj().Name}}}, r.allProblems())
+		assert.Equal(t, []Problem{{other.obj().Name, &policykind.DefinedError{Kind: snapshot.ParseDefinition(c.obj()).Kind, By: c.obj().Name}}}, r.allProblems())
 	}
 }
 
@@ -113,8 +113,8 @@ func TestRereadRejectsDuplicateDefinition(t *testing.T) {
 		"the first one, edited":          {writtenAt(colorCRD, 1), writtenAt(colorCRD, 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := newWatcherFixture(t)
-			r.put(parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition))
+			r, _ := newWatcherFixture(t)
+			r.put(snapshot.ParseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition))
 			v, _ := r.store.View()
 			var before, after snapshot.Object
 			if c.before != nil {
@@ -123,7 +123,7 @@ func TestRereadRejectsDuplicateDefinition(t *testing.T) {
 			if c.after != nil {
 				after = c.after
 			}
-			got, err := w.ViewAfterKindChange(v, before, after)
+			got, err := v.WithKindChange(before, after)
 			if c.by == "" {
 				require.NoError(t, err)
 				assert.Equal(t, counts(v), counts(got))
@@ -138,24 +138,22 @@ func TestRereadRejectsDuplicateDefinition(t *testing.T) {
 
 // Policies of one definition never replace those of the other.
 func TestDeletedDuplicateKeepsPolicies(t *testing.T) {
-	r, w := withTwo(t, anotherColor)
+	r, _ := withTwo(t, anotherColor)
 	v, _ := r.store.View()
-	got, err := w.ViewAfterKindChange(v, writtenAt(colorCRD, 1), nil)
+	got, err := v.WithKindChange(writtenAt(colorCRD, 1), nil)
 	require.NoError(t, err)
 	require.Len(t, got.Unlisted(), 1)
 	assert.Equal(t, colorRef, got.Unlisted()[0].Ref())
 }
 
 func TestDuplicateDefinitionsAreListedOnce(t *testing.T) {
-	s := &discovery{profiles: newProfiles(t), definitions: []*definition{
-		parseDefinition(&writtenAt(anotherColor, 2).CustomResourceDefinition), parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition),
-	}}
+	s := &discovery{kinds: snapshot.NewKinds().With(snapshot.Put(writtenAt(anotherColor, 2)), snapshot.Put(writtenAt(colorCRD, 1)))}
 	var err error
 	s.clients, err = newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	s.addPolicies()
-	require.Len(t, s.listings, 1)
-	assert.Equal(t, colorCRD.obj().Name, s.listings[0].resource)
-	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, s.problems)
-	assert.Len(t, inForce(s.profiles, nil, s.definitions), len(s.profiles.Known())+1, "the label kind is listed once")
+	s.addListings()
+	require.Len(t, s.listings, 1+len(coreKinds))
+	assert.Equal(t, colorCRD.obj().Name, s.listings[len(coreKinds)].resource)
+	assert.Contains(t, s.problems, Problem{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}})
+	assert.Len(t, s.kinds.InForce(), len(policykind.BuiltinKinds())+1, "the label kind is listed once")
 }

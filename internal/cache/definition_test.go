@@ -12,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/messages"
 )
 
@@ -65,13 +66,6 @@ var (
 
 	profileCRD = crd{group: api.Group, kind: api.KindPolicyProfile, plural: "policyprofiles", versions: []string{"v1alpha1"}, clusterScoped: true}
 )
-
-func newProfiles(t testing.TB) *policykind.Profiles {
-	t.Helper()
-	p, err := policykind.NewProfiles()
-	require.NoError(t, err)
-	return p
-}
 
 func TestParseDefinition(t *testing.T) {
 	with := func(c crd, edit func(*crd)) crd { edit(&c); return c }
@@ -138,11 +132,11 @@ func TestParseDefinition(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			d, err := decodeDefinition(c.crd.obj())
 			require.NoError(t, err)
-			got := want{version: d.resource.Version, cluster: !d.namespaced}
-			if d.gateway != nil {
-				got.gateway = d.gateway.resource
+			got := want{version: d.Resource.Version, cluster: !d.Namespaced}
+			if b := gatewayKindOf(d); b != nil {
+				got.gateway = b.resource
 			}
-			policy, err := d.policyKind(newProfiles(t))
+			policy, err := snapshot.NewKinds().With(snapshot.Put(d)).Policy(d)
 			if policy != nil {
 				got.policy, got.class = policy.Source, policy.Class
 			}
@@ -153,8 +147,8 @@ func TestParseDefinition(t *testing.T) {
 				got.err = c.want.err
 			}
 			assert.Equal(t, c.want, got)
-			if d.served() {
-				assert.Equal(t, schema.GroupVersionResource{Group: c.crd.group, Version: c.want.version, Resource: c.crd.plural}, d.resource)
+			if d.Served() {
+				assert.Equal(t, schema.GroupVersionResource{Group: c.crd.group, Version: c.want.version, Resource: c.crd.plural}, d.Resource)
 			}
 		})
 	}
@@ -163,7 +157,7 @@ func TestParseDefinition(t *testing.T) {
 func TestServedVersion(t *testing.T) {
 	obj := crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1", "v1alpha1", "v2beta1", "v1beta1"}}.obj()
 	obj.Spec.Versions[0].Served = false
-	assert.Equal(t, "v2beta1", parseDefinition(obj).resource.Version)
+	assert.Equal(t, "v2beta1", snapshot.ParseDefinition(obj).Resource.Version)
 }
 
 func TestDecodeDefinitionRejectsOtherTypes(t *testing.T) {

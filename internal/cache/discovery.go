@@ -7,13 +7,16 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -30,24 +33,21 @@ var (
 
 // discovery reads a cluster once.
 type discovery struct {
-	clients         *clients
-	definitions     []*definition
-	profiles        *policykind.Profiles
-	clusterProfiles map[string]*profile // profiles of the cluster by name
-	problems        []Problem           // found while discovering the kinds
-	listings        []*listing
+	clients  *clients
+	kinds    *snapshot.Kinds
+	problems []Problem // found while discovering the kinds
+	listings []*listing
 	// failedGroups are the groups whose discovery failed.
 	failedGroups map[schema.GroupVersion]error
 }
 
 // listing is the list of one kind and its result.
 type listing struct {
-	resource      string // as in Problem.Resource
-	lw            *cache.ListWatch
-	decode        decoder
-	policy        *policykind.Kind // nil for other kinds
-	required      bool             // no result is useful without it
-	notGatewayAPI bool             // not a kind of Gateway API
+	resource string // as in Problem.Resource
+	lw       *cache.ListWatch
+	decode   decoder
+	policy   *policykind.Kind // nil for other kinds
+	builtin  *builtin         // nil for policies and constraints
 
 	changes []snapshot.Change
 	problem error
@@ -55,108 +55,132 @@ type listing struct {
 
 // readDefinitions finds the kinds of the cluster.
 func (disc *discovery) readDefinitions(ctx context.Context) error {
+	var found []snapshot.Change
 	err := eachItem(ctx, disc.clients.definitionsListWatch(), func(obj runtime.Object) error {
 		d, err := decodeDefinition(obj)
-		if err != nil {
-			return err
+		if err == nil {
+			found = append(found, snapshot.Put(d))
 		}
-		disc.definitions = append(disc.definitions, d)
-		return nil
+		return err
 	})
 	if apierrors.IsForbidden(err) {
 		disc.problems = append(disc.problems, Problem{sourceDefinitions,
 			fmt.Errorf("%w; policy kinds without a profile are ignored", err)})
-		return disc.discoverResources()
+		found, err = disc.discoverResources()
+		if err != nil {
+			return err
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", sourceDefinitions, err)
 	}
+	disc.kinds = disc.kinds.With(found...)
 	return nil
 }
 
-func (disc *discovery) definition(name string) *definition {
-	i := slices.IndexFunc(disc.definitions, func(d *definition) bool { return d.name == name })
-	if i < 0 {
-		return nil
+// decodeDefinition is snapshot.ParseDefinition for objects from the API server.
+func decodeDefinition(obj runtime.Object) (*snapshot.Definition, error) {
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return nil, fmt.Errorf("got %T, want %T", obj, crd)
 	}
-	return disc.definitions[i]
+	return snapshot.ParseDefinition(crd), nil
+}
+
+// discoverResources finds the kinds with the discovery API.
+func (disc *discovery) discoverResources() ([]snapshot.Change, error) {
+	lists, err := disc.clients.discovery.ServerPreferredResources()
+	if partial := new(clientdiscovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
+		disc.failedGroups = partial.Groups
+	} else if err != nil {
+		return nil, fmt.Errorf("discover the policy kinds: %w", err)
+	}
+	return definitionsFromResources(lists), nil
+}
+
+// recordFailedGroups records a problem for each API group whose discovery failed and
+// that a policy kind belongs to.
+func (disc *discovery) recordFailedGroups() {
+	for gv, err := range disc.failedGroups {
+		if slices.ContainsFunc(disc.kinds.InForce(), func(p api.ProfileInForce) bool { return p.PolicyKind.Group == gv.Group }) {
+			disc.problems = append(disc.problems, Problem{gv.String(), err})
+		}
+	}
+}
+
+// definitionsFromResources converts the resource lists of the discovery API.
+func definitionsFromResources(lists []*metav1.APIResourceList) []snapshot.Change {
+	var out []snapshot.Change
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // no profile can name such a group
+		}
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") {
+				out = append(out, snapshot.Put(snapshot.NewDefinition(gv.WithResource(r.Name), r.Kind, r.Namespaced)))
+			}
+		}
+	}
+	return out
 }
 
 // readProfiles reads the profiles of the cluster.
 func (disc *discovery) readProfiles(ctx context.Context) error {
-	d := disc.definition(profilesDefinition)
-	if d == nil || !d.served() {
+	d := disc.kinds.DefinitionNamed(profilesDefinition)
+	if d == nil || !d.Served() {
 		return nil
 	}
-	err := eachItem(ctx, disc.clients.policiesListWatch(d.resource), func(obj runtime.Object) error {
+	var found []snapshot.Change
+	err := eachItem(ctx, disc.clients.policiesListWatch(d.Resource), func(obj runtime.Object) error {
 		p, err := decodeProfile(obj)
-		if err != nil {
-			return err
+		if err == nil {
+			found = append(found, snapshot.Put(p))
 		}
-		disc.clusterProfiles[p.Name] = p
-		p.addTo(disc.profiles)
-		return nil
+		return err
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		disc.problems = append(disc.problems, Problem{d.name,
+		disc.problems = append(disc.problems, Problem{d.Name,
 			fmt.Errorf("%w; only built-in profiles are used, and kinds without one are ignored", err)})
 	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("list %s: %w", d.name, err)
+		return fmt.Errorf("list %s: %w", d.Name, err)
 	}
-	for _, p := range disc.clusterProfiles {
-		if problem, ok := p.problem(disc.profiles); ok {
-			disc.problems = append(disc.problems, problem)
-		}
-	}
+	disc.kinds = disc.kinds.With(found...)
+	disc.problems = append(disc.problems, profileProblems(disc.kinds)...)
 	return nil
 }
 
-// addBuiltins adds the kinds of Gateway API, Namespaces and Services.
-func (disc *discovery) addBuiltins() {
+// addListings adds what is to be listed: Namespaces, Services, and all kinds that are read.
+func (disc *discovery) addListings() {
 	for _, b := range coreKinds {
-		disc.listings = append(disc.listings, &listing{resource: b.resource, lw: disc.clients.listWatch(b, b.versions[0]), decode: b.decode})
+		disc.listings = append(disc.listings, &listing{resource: b.resource, lw: disc.clients.listWatch(b, b.versions[0]), decode: b.decode, builtin: b})
 	}
-	for i := range gatewayKinds {
-		b := &gatewayKinds[i]
-		switch d := disc.definition(b.definition()); {
-		case d != nil && d.served():
-			disc.listings = append(disc.listings, &listing{
-				resource: d.name, lw: disc.clients.listWatch(b, d.resource.Version), decode: b.decode, required: slices.Contains(requiredKinds, b.resource),
-			})
-		case d != nil && d.err != nil:
-			disc.problems = append(disc.problems, Problem{d.name, d.err})
-		case slices.Contains(standardKinds, b.resource):
-			disc.problems = append(disc.problems, Problem{b.definition(), errNotServed})
+	for _, resource := range standardKinds {
+		name := resource + "." + api.GatewayGroup
+		if d := disc.kinds.DefinitionNamed(name); d == nil || !d.Served() && d.Err == nil {
+			disc.problems = append(disc.problems, Problem{name, errNotServed})
 		}
 	}
-}
-
-// addConstraints adds the constraint kinds.
-func (disc *discovery) addConstraints() {
-	for i := range constraintKinds {
-		k := &constraintKinds[i]
-		if d := disc.definition(k.definition()); d != nil && d.served() {
-			disc.listings = append(disc.listings, &listing{resource: d.name, lw: disc.clients.policiesListWatch(d.resource), decode: k.decodeObject, notGatewayAPI: true})
-		}
-	}
-}
-
-// addPolicies adds the policy kinds.
-func (disc *discovery) addPolicies() {
-	counts := activeDefinitions(slices.Values(disc.definitions))
-	for _, d := range disc.definitions {
-		switch policy, err := d.policyKind(disc.profiles); {
-		case d.gateway != nil:
+	for _, d := range disc.kinds.Definitions() {
+		policy, err := disc.kinds.Policy(d)
+		l := &listing{resource: d.Name, policy: policy, builtin: gatewayKindOf(d), lw: disc.clients.policiesListWatch(d.Resource)}
+		switch c := constraintKindOf(d); {
 		case err != nil:
-			disc.problems = append(disc.problems, Problem{d.name, err})
-		case policy != nil && counts[d.groupKind] != d:
-			disc.problems = append(disc.problems, Problem{d.name, &policykind.DefinedError{Kind: d.groupKind, By: counts[d.groupKind].name}})
+			disc.problems = append(disc.problems, Problem{d.Name, err})
+			continue
 		case policy != nil:
-			disc.listings = append(disc.listings, &listing{
-				resource: d.name, lw: disc.clients.policiesListWatch(d.resource), decode: policyDecoder(policy), policy: policy,
-			})
+			l.decode = policyDecoder(policy)
+		case !d.Served():
+			continue
+		case l.builtin != nil:
+			l.lw, l.decode = disc.clients.listWatch(l.builtin, d.Resource.Version), l.builtin.decode
+		case c != nil:
+			l.decode = c.decodeObject
+		default:
+			continue
 		}
+		disc.listings = append(disc.listings, l)
 	}
 }
 
@@ -180,9 +204,9 @@ func (l *listing) read(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-	case apierrors.IsForbidden(err) && !l.required:
+	case apierrors.IsForbidden(err) && (l.builtin == nil || !slices.Contains(requiredKinds, l.builtin.resource)):
 		l.problem = err
-	case apierrors.IsNotFound(err) && l.policy == nil && !l.notGatewayAPI:
+	case apierrors.IsNotFound(err) && l.builtin != nil:
 		l.problem = errNotServed
 	case apierrors.IsNotFound(err): // its CRD was just deleted
 		l.problem = err
@@ -212,7 +236,7 @@ func (disc *discovery) view() *snapshot.View {
 			kinds = append(kinds, r.policy)
 		}
 	}
-	return new(snapshot.View).WithKinds(kinds).With(changes...)
+	return new(snapshot.View).WithKindConfig(disc.kinds).WithKinds(kinds).With(changes...)
 }
 
 func (disc *discovery) allProblems() []Problem {

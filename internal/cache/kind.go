@@ -13,19 +13,19 @@ import (
 
 // startPolicies starts reading a policy kind. previous is how it was read before, nil if it
 // was not.
-func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previous *watchedKind) {
+func (r *registry) startPolicies(d *snapshot.Definition, policy *policykind.Kind, previous *watchedKind) {
 	r.store.AddKind(policy)
 	read := policyDecoder(policy)
 	if previous != nil {
 		read = coercingDecoder(policy)
 	}
 	into := &sink[snapshot.Object]{
-		store: r.store, kind: policy.Ref(), log: r.logger(d.name),
+		store: r.store, kind: policy.Ref(), log: r.logger(d.Name),
 		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},
 	}
-	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), previous)
+	k := r.addKind(d, newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into), previous)
 	k.policy = policy
-	r.log.Info("policy kind added", "definition", d.name, "version", d.resource.Version,
+	r.log.Info("policy kind added", "definition", d.Name, "version", d.Resource.Version,
 		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
 	into.listed = func() { r.policiesListed(k) }
 	r.start(k.reflector)
@@ -33,24 +33,24 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previou
 }
 
 // startGateway starts reading a kind of Gateway API; previous is as in startPolicies.
-func (r *registry) startGateway(d *definition, previous *watchedKind) {
-	b := d.gateway
+func (r *registry) startGateway(d *snapshot.Definition, previous *watchedKind) {
+	b := gatewayKindOf(d)
 	into := &sink[snapshot.Object]{
 		store: r.store, kind: b.kind, log: r.logger(b.resource),
 		decode: b.decode, target: objectTarget{store: r.store, kind: b.kind},
 	}
-	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.resource.Version), b.example, into), previous)
+	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.Resource.Version), b.example, into), previous)
 	into.listed = func() { r.gatewayListed(k) }
 	r.start(k.reflector)
 	r.notifyKindsChanged()
 }
 
-func (r *registry) startProfiles(d *definition) {
-	into := &sink[*profile]{
+func (r *registry) startProfiles(d *snapshot.Definition) {
+	into := &sink[*policykind.Profile]{
 		store: r.store, kind: policykind.KindProfile, log: r.logger(sourceProfiles),
 		decode: decodeProfile, listed: func() {},
 	}
-	k := r.addKind(d, newReflector(sourceProfiles, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
+	k := r.addKind(d, newReflector(sourceProfiles, r.clients.policiesListWatch(d.Resource), untyped(d), into), nil)
 	into.target = profileTarget{r, k}
 	// The target takes the lock of the registry, which is held when reflectors are
 	// closed: profileTarget itself ignores late events.
@@ -58,48 +58,48 @@ func (r *registry) startProfiles(d *definition) {
 	r.start(k.reflector)
 }
 
-func (r *registry) startConstraints(d *definition) {
+func (r *registry) startConstraints(d *snapshot.Definition) {
+	c := constraintKindOf(d)
 	into := &sink[*constraintRecord]{
-		store: r.store, kind: d.constraints.kind, log: r.logger(d.constraints.resource),
-		decode: d.constraints.decode, listed: func() {},
+		store: r.store, kind: d.Kind, log: r.logger(c.resource), decode: c.decode, listed: func() {},
 	}
-	k := r.addKind(d, newReflector(d.constraints.resource, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
+	k := r.addKind(d, newReflector(c.resource, r.clients.policiesListWatch(d.Resource), untyped(d), into), nil)
 	into.target = constraintTarget{r, k}
 	k.close = func() {} // as in startProfiles
 	r.start(k.reflector)
 }
 
-func untyped(d *definition) *unstructured.Unstructured {
+func untyped(d *snapshot.Definition) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
-	out.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.groupKind.Kind))
+	out.SetGroupVersionKind(d.Resource.GroupVersion().WithKind(d.Kind.Kind))
 	return out
 }
 
-func (r *registry) addKind(d *definition, f *reflector, previous *watchedKind) *watchedKind {
-	k := &watchedKind{definition: d, reflector: f}
+func (r *registry) addKind(d *snapshot.Definition, f *reflector, previous *watchedKind) *watchedKind {
+	k := &watchedKind{Definition: d, reflector: f}
 	if previous != nil {
 		k.hasOldObjects = previous.listed || previous.hasOldObjects
 		f.health.inherit(previous.health)
 	}
-	f.gvr = d.resource
+	f.gvr = d.Resource
 	f.onForbidden = func(err error) { r.recordForbidden(k, err) }
-	r.watched[d.name] = k
+	r.watched[d.Name] = k
 	return k
 }
 
 func (r *registry) gatewayListed(k *watchedKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.watched[k.name] == k {
+	if r.watched[k.Name] == k {
 		r.markListed(k)
-		r.store.Listed(k.gateway.resource)
+		r.store.Listed(k.Resource.Resource)
 	}
 }
 
 func (r *registry) policiesListed(k *watchedKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.watched[k.name] != k {
+	if r.watched[k.Name] != k {
 		return // it was replaced in the meantime
 	}
 	wasForbidden := k.forbidden != nil
@@ -112,18 +112,18 @@ func (r *registry) policiesListed(k *watchedKind) {
 
 func (r *registry) markListed(k *watchedKind) {
 	k.listed, k.forbidden, k.unlistable = true, nil, nil
-	delete(r.problems, k.name)
+	delete(r.problems, k.Name)
 }
 
 // recordForbidden records that a list is forbidden.
 func (r *registry) recordForbidden(k *watchedKind, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.watched[k.name] != k || k.forbidden != nil {
+	if r.watched[k.Name] != k || k.forbidden != nil {
 		return
 	}
 	k.forbidden = err
-	r.setProblem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
+	r.setProblem(k.Name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.Name))
 	if k.policy != nil && k.isExcluded() {
 		r.store.SetUnlisted(k.policy.Ref())
 	}
@@ -144,7 +144,7 @@ func (r *registry) markUnlistable(now time.Time) {
 		}
 		if err := k.health.listFailure(now); err != nil {
 			k.unlistable = err
-			r.setProblem(k.name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
+			r.setProblem(k.Name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
 			r.changes.notify()
 		}
 	}

@@ -23,30 +23,30 @@ func paintProfileAs(class api.ProfileClass) *policykind.Profile {
 	return p
 }
 
-// rereads tests ViewAfterKindChange with a Watcher that reads Paint by its profile.
+// rereads tests View.WithKindChange with a Watcher that reads Paint by its profile.
 func rereads(t *testing.T, r *running) {
 	t.Helper()
 	v, _ := r.store.View()
 	inherited, direct := paintProfileAs(api.Inherited), paintProfileAs(api.Direct)
-	got, err := r.ViewAfterKindChange(v, inherited, inherited)
+	got, err := v.WithKindChange(inherited, inherited)
 	require.NoError(t, err)
-	assert.Same(t, v, got)
+	assert.Equal(t, v.Kinds(), got.Kinds())
 
-	got, err = r.ViewAfterKindChange(v, inherited, direct)
+	got, err = v.WithKindChange(inherited, direct)
 	require.NoError(t, err)
 	assert.Nil(t, got.Get(redRef))
 	require.Len(t, got.Unlisted(), 1)
 	assert.Equal(t, api.Direct, got.Unlisted()[0].Class)
 	assert.Equal(t, api.Inherited, v.Get(redRef).(*policykind.Policy).Kind.Class, "the original view is not changed")
 
-	got, err = r.ViewAfterKindChange(v, inherited, nil)
+	got, err = v.WithKindChange(inherited, nil)
 	require.NoError(t, err)
 	assert.Nil(t, got.Kind(redRef.PolicyKind()))
 	assert.Nil(t, got.Get(redRef))
 
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, r.clients.definitions.Get().Resource(sourceDefinitions).Name("paints.policies.example.com").Do(t.Context()).Into(&crd))
-	got, err = r.ViewAfterKindChange(v, &policykind.Definition{CustomResourceDefinition: crd}, nil)
+	got, err = v.WithKindChange(&policykind.Definition{CustomResourceDefinition: crd}, nil)
 	require.NoError(t, err)
 	assert.Nil(t, got.Get(redRef))
 }

@@ -38,17 +38,16 @@ func definitionOf(c crd) *policykind.Definition {
 func TestRereadOfUnlistedKind(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(colorCRD, httpCRD))
-	w := &Watcher{clients: r.clients, registry: r.registry}
 	v, _ := r.store.View()
 	require.Equal(t, []string{colorCRD.kind}, r.unlisted())
-	got, err := w.ViewAfterKindChange(v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
+	got, err := v.WithKindChange(definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
 	require.NoError(t, err)
-	assert.Same(t, v, got, "it is read as before")
+	assert.Equal(t, v.Unlisted(), got.Unlisted(), "it is read as before")
 	for name, after := range map[string]snapshot.Object{
 		"its definition is deleted":           nil,
 		"its definition is of no policy kind": definitionOf(edited(colorCRD, func(c *crd) { c.label = "" })),
 	} {
-		got, err := w.ViewAfterKindChange(v, definitionOf(colorCRD), after)
+		got, err := v.WithKindChange(definitionOf(colorCRD), after)
 		require.NoError(t, err, name)
 		assert.Empty(t, got.Unlisted(), name)
 	}
@@ -58,7 +57,7 @@ func TestRereadOfUnlistedKind(t *testing.T) {
 func counts(v *snapshot.View) map[string]int {
 	out := map[string]int{}
 	paintRef := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
-	for _, k := range []api.PolicyKind{colorRef, paintRef, gatewayKind(gateway.KindHTTPRoute), {Group: api.Group, Kind: api.KindPolicyConstraint}} {
+	for _, k := range []api.PolicyKind{colorRef, paintRef, gateway.KindOf(gateway.KindHTTPRoute), {Group: api.Group, Kind: api.KindPolicyConstraint}} {
 		if n := v.Count(k); n > 0 {
 			out[k.Kind] = n
 		}
@@ -93,14 +92,14 @@ func TestRereadWithoutDefinition(t *testing.T) {
 		"of a kind that is not read":                 {before: definitionOf(serviceMonitorCRD), want: all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := newWatcherFixture(t)
+			r, _ := newWatcherFixture(t)
 			v, _ := r.store.View()
 			require.Equal(t, all, counts(v))
 			var after snapshot.Object
 			if c.after != nil {
 				after = c.after
 			}
-			got, err := w.ViewAfterKindChange(v, c.before, after)
+			got, err := v.WithKindChange(c.before, after)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, counts(got))
 			assert.Equal(t, all, counts(v), "the original view is not changed")
@@ -112,12 +111,9 @@ func TestRereadWithoutDefinition(t *testing.T) {
 var serviceMonitorCRD = crd{group: "monitoring.example.com", kind: "ServiceMonitor", plural: "servicemonitors", versions: []string{"v1"}}
 
 func TestRereadReturnsSameView(t *testing.T) {
-	r, w := newWatcherFixture(t)
+	r, _ := newWatcherFixture(t)
 	v, _ := r.store.View()
-	profile := &policykind.Profile{}
-	decoded, err := decodeProfile(paint(t, "paint", 1, "direct"))
-	require.NoError(t, err)
-	profile.PolicyProfile = decoded.PolicyProfile
+	profile := profileIn(t, paint(t, "paint", 1, "direct"))
 	for name, c := range map[string]struct{ before, after snapshot.Object }{
 		"a definition is written as it was":         {definitionOf(colorCRD), definitionOf(colorCRD)},
 		"a profile is written as it was":            {profile, profile},
@@ -125,9 +121,10 @@ func TestRereadReturnsSameView(t *testing.T) {
 		"one of Gateway API is written as it was":   {definitionOf(httpCRD), definitionOf(httpCRD)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := w.ViewAfterKindChange(v, c.before, c.after)
+			got, err := v.WithKindChange(c.before, c.after)
 			require.NoError(t, err)
-			assert.Same(t, v, got)
+			assert.Equal(t, v.Kinds(), got.Kinds())
+			assert.Empty(t, got.Unlisted())
 		})
 	}
 }
@@ -146,7 +143,7 @@ func profileIn(t *testing.T, u *unstructured.Unstructured) *policykind.Profile {
 	t.Helper()
 	p, err := decodeProfile(u)
 	require.NoError(t, err)
-	return &policykind.Profile{PolicyProfile: p.PolicyProfile}
+	return p
 }
 
 // A profile whose final deletion is not evaluated replaces no other one.
@@ -165,7 +162,7 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 		"the one with an owner is deleted, and the other not": {others: []*unstructured.Unstructured{going(of("too", 4), true)}, deleted: "too", read: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := newWatcherFixture(t)
+			r, _ := newWatcherFixture(t)
 			all := append([]*unstructured.Unstructured{of("paint", 5)}, c.others...)
 			r.list(profileCRD.obj().Name, slices.Collect(func(yield func(any) bool) {
 				for _, u := range all {
@@ -178,10 +175,11 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 			v, _ := r.store.View()
 			require.Equal(t, 1, counts(v)[paintCRD.kind])
 			i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == cmp.Or(c.deleted, "paint") })
-			got, err := w.ViewAfterKindChange(v, profileIn(t, all[i]), nil)
+			got, err := v.WithKindChange(profileIn(t, all[i]), nil)
 			require.NoError(t, err)
 			if c.read {
-				assert.Same(t, v, got)
+				assert.Equal(t, v.Kinds(), got.Kinds())
+				assert.Empty(t, got.Unlisted())
 				return
 			}
 			assert.Zero(t, counts(got)[paintCRD.kind])
@@ -192,21 +190,23 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 // Pending changes are applied in order: of two equivalent profiles or definitions, one
 // may be deleted, but then not the other.
 func TestRereadWithInflightChanges(t *testing.T) {
-	r, w := newWatcherFixture(t)
+	r, _ := newWatcherFixture(t)
 	one, two := paint(t, "paint", 5, "direct"), paint(t, "too", 6, "direct")
 	r.list(profileCRD.obj().Name, one, two)
 	r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
 	v, _ := r.store.View()
 	for name, c := range map[string]struct {
-		first  snapshot.Reading
-		second snapshot.Object
+		first, then snapshot.Object // the first write, from and to
+		second      snapshot.Object // is deleted
 	}{
-		"both profiles":                   {snapshot.Reading{Before: profileIn(t, two)}, profileIn(t, one)},
-		"the definition of the profiles":  {snapshot.Reading{Before: definitionOf(profileCRD)}, profileIn(t, two)},
-		"a profile of another kind, both": {snapshot.Reading{Before: profileIn(t, two), After: profileIn(t, paintOf(two, "Other"))}, profileIn(t, one)},
+		"both profiles":                   {profileIn(t, two), nil, profileIn(t, one)},
+		"the definition of the profiles":  {definitionOf(profileCRD), nil, profileIn(t, two)},
+		"a profile of another kind, both": {profileIn(t, two), profileIn(t, paintOf(two, "Other")), profileIn(t, one)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := w.ViewAfterKindChange(v.WithReading(c.first), c.second, nil)
+			first, err := v.WithKindChange(c.first, c.then)
+			require.NoError(t, err)
+			got, err := first.WithKindChange(c.second, nil)
 			require.NoError(t, err)
 			assert.Zero(t, counts(got)[paintCRD.kind])
 		})
@@ -218,16 +218,4 @@ func paintOf(u *unstructured.Unstructured, kind string) *unstructured.Unstructur
 	out := u.DeepCopy()
 	_ = unstructured.SetNestedField(out.Object, kind, "spec", "kind")
 	return out
-}
-
-// What the policies of a kind are that is read differently is not known.
-func TestRereadKindIsUnlisted(t *testing.T) {
-	r, w := newWatcherFixture(t)
-	v, _ := r.store.View()
-	got, err := w.ViewAfterKindChange(v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.label = "direct" })))
-	require.NoError(t, err)
-	require.Len(t, got.Unlisted(), 1)
-	assert.Equal(t, api.Direct, got.Unlisted()[0].Class)
-	assert.Zero(t, counts(got)[colorCRD.kind])
-	assert.Equal(t, 1, counts(v)[colorCRD.kind], "the original view is not changed")
 }

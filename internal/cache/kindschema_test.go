@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // fieldsOf returns the fields of spec in the schema of a kind.
@@ -23,7 +24,7 @@ func fieldsOf(t testing.TB, k *policykind.Kind) []string {
 }
 
 // typedCRD adds types to the schema of a definition, as a structural schema has them.
-func typedCRD(c crd) *definition {
+func typedCRD(c crd) *snapshot.Definition {
 	obj := c.obj()
 	for _, v := range obj.Spec.Versions {
 		root := v.Schema.OpenAPIV3Schema
@@ -36,35 +37,30 @@ func typedCRD(c crd) *definition {
 		}
 		root.Properties["spec"] = spec
 	}
-	return parseDefinition(obj)
+	return snapshot.ParseDefinition(obj)
 }
 
 func TestKindHasSchemaOfDefinition(t *testing.T) {
-	profiles := newProfiles(t)
-	auth := authCRD
-	auth.specFields = []string{"rules"}
-	k, err := typedCRD(auth).policyKind(profiles)
+	auth, color := authCRD, colorCRD
+	auth.specFields, color.specFields = []string{"rules"}, []string{"colors"}
+	kinds := snapshot.NewKinds().With(snapshot.Put(typedCRD(auth)), snapshot.Put(typedCRD(color)))
+	assert.Equal(t, []string{"rules"}, fieldsOf(t, kinds.Of(authKind)))
+	assert.Equal(t, policykind.Builtin, kinds.Of(authKind).Source)
+	assert.Nil(t, policykind.BuiltinKind(authKind).Schema(), "the built-in kind is shared, and has none")
+	assert.Equal(t, []string{"colors"}, fieldsOf(t, kinds.Of(colorRef)), "a guess has one, too")
+	props, err := kinds.Schema(colorRef)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"rules"}, fieldsOf(t, k))
-	assert.Equal(t, policykind.Builtin, k.Source)
-	assert.Nil(t, profiles.Of(k.Ref()).Schema(), "the built-in kind is shared, and has none")
-
-	color := colorCRD
-	color.specFields = []string{"colors"}
-	k, err = typedCRD(color).policyKind(profiles)
+	assert.Contains(t, props.Properties["spec"].Properties, "colors")
+	none, err := kinds.Schema(paintKind)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"colors"}, fieldsOf(t, k), "a guess has one, too")
-
-	found, err := (&definition{groupKind: k.Ref(), resource: typedCRD(color).resource, labelKind: k.WithSchema(nil)}).policyKind(profiles)
-	require.NoError(t, err)
-	assert.Nil(t, found.Schema(), "what discovery finds has none")
+	assert.Nil(t, none)
 }
 
 func TestServedKindHasCurrentSchema(t *testing.T) {
 	r := newTestRegistry(t)
 	color := colorCRD
 	color.specFields = []string{"colors"}
-	r.replace([]*definition{typedCRD(color)})
+	r.replace([]*snapshot.Definition{typedCRD(color)})
 	r.list(colorCRD.obj().Name)
 	v, _ := r.store.View()
 	was := v.Kind(colorRef)

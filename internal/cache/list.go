@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -34,9 +33,7 @@ func List(ctx context.Context, cfg *rest.Config) (*snapshot.View, []Problem, err
 	if err != nil {
 		return nil, nil, err
 	}
-	s.addBuiltins()
-	s.addConstraints()
-	s.addPolicies()
+	s.addListings()
 	if err := s.list(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +48,7 @@ func ListProfiles(ctx context.Context, cfg *rest.Config) ([]api.ProfileInForce, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return inForce(s.profiles, s.clusterProfiles, s.definitions), s.allProblems(), nil
+	return s.kinds.InForce(), s.allProblems(), nil
 }
 
 // newDiscovery connects to a cluster and discovers its kinds and how to read them.
@@ -64,14 +61,10 @@ func newDiscovery(ctx context.Context, cfg *rest.Config) (*discovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := policykind.NewProfiles()
-	if err != nil {
-		return nil, err
-	}
 	if err := c.checkReachable(ctx, cfg.Host); err != nil {
 		return nil, err
 	}
-	s := &discovery{clients: c, profiles: profiles, clusterProfiles: make(map[string]*profile)}
+	s := &discovery{clients: c, kinds: snapshot.NewKinds()}
 	if err := s.readDefinitions(ctx); err != nil {
 		return nil, err
 	}

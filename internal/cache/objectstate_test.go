@@ -14,7 +14,7 @@ import (
 )
 
 func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
-	kind := gatewayKind(gateway.KindHTTPRoute)
+	kind := gateway.KindOf(gateway.KindHTTPRoute)
 	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Observation {
 		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "app", Name: name}
 		return snapshot.Observation{Ref: ref, UID: uid, Version: version, Deleted: deleted}

@@ -14,24 +14,16 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
-// profile is a PolicyProfile of the cluster.
-type profile struct {
-	api.PolicyProfile
-	// err is why its spec cannot be read.
-	err error
-}
-
-// decodeProfile converts a PolicyProfile. A spec with unknown or invalid fields is not
-// used at all: without them, it may mean something else.
-func decodeProfile(obj runtime.Object) (*profile, error) {
+// decodeProfile converts a PolicyProfile. Its spec is misread if it has unknown or invalid fields.
+func decodeProfile(obj runtime.Object) (*policykind.Profile, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
-	p := &profile{}
+	p := &policykind.Profile{}
 	head := maps.Clone(u.Object)
 	delete(head, "spec")
 	convert := runtime.DefaultUnstructuredConverter
@@ -43,60 +35,19 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 		Spec api.PolicyProfileSpec `json:"spec"`
 	}
 	if err := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true); err != nil {
-		p.err = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", err)
+		p.Misread = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", err)
 	}
 	p.Spec = body.Spec
 	return p, nil
 }
 
-// addTo adds the profile to known, or replaces it there.
-func (p *profile) addTo(profiles *policykind.Profiles) {
-	if p.err != nil {
-		profiles.Remove(p.Name)
-		return
-	}
-	_ = profiles.Put(&p.PolicyProfile, merge.Newest) // refusal returns the error
-}
-
-// refusal returns why a profile is not in force, nil if it is.
-func (p *profile) refusal(profiles *policykind.Profiles) *api.RefusedProfile {
-	if p.err != nil {
-		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
-	}
-	r, _ := profiles.Status(p.Name)
-	return r
-}
-
-// problem returns what makes a profile invalid in itself, if anything does.
-func (p *profile) problem(profiles *policykind.Profiles) (Problem, bool) {
-	r := p.refusal(profiles)
-	if r == nil || r.Reason != api.Invalid {
-		return Problem{}, false
-	}
-	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("profile not used: %s", r.Message)}, true
-}
-
-// inForce returns the kinds with a profile, and the kinds of the definitions that have
-// only a label.
-func inForce(profiles *policykind.Profiles, clusterProfiles map[string]*profile, definitions []*definition) []api.ProfileInForce {
-	installed := make(map[api.PolicyKind]bool)
-	kinds := profiles.Known()
-	for _, d := range activeDefinitions(slices.Values(definitions)) {
-		k, _ := d.policyKind(profiles)
-		if installed[d.groupKind] = d.served(); k != nil && k.Source == policykind.Label {
-			kinds = append(kinds, k)
+// profileProblems returns the profiles that are invalid in themselves.
+func profileProblems(kinds *snapshot.Kinds) []Problem {
+	var out []Problem
+	for p := range kinds.Profiles() {
+		if r := kinds.Refusal(p); r != nil && r.Reason == api.Invalid {
+			out = append(out, Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("profile not used: %s", r.Message)})
 		}
-	}
-	slices.SortFunc(kinds, func(a, b *policykind.Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
-	out := make([]api.ProfileInForce, 0, len(kinds))
-	for _, k := range kinds {
-		f := profiles.InForce(k, installed[k.Ref()])
-		for _, name := range slices.Sorted(maps.Keys(clusterProfiles)) {
-			if p := clusterProfiles[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
-				f.Refused = append(f.Refused, *p.refusal(profiles))
-			}
-		}
-		out = append(out, f)
 	}
 	return out
 }
@@ -107,64 +58,54 @@ type profileTarget struct {
 	kind *watchedKind
 }
 
-func (t profileTarget) put(p *profile) {
-	t.update(func() { t.putProfile(p) })
+func (t profileTarget) put(p *policykind.Profile) {
+	t.update(func() []snapshot.Change { return []snapshot.Change{snapshot.Put(p)} })
 }
 
 func (t profileTarget) remove(name cache.ObjectName) {
-	t.update(func() { t.removeProfile(name.Name) })
-}
-
-func (t profileTarget) replace(all []*profile) {
-	t.update(func() {
-		old := slices.Collect(maps.Keys(t.clusterProfiles))
-		for _, p := range all {
-			t.putProfile(p)
-		}
-		for _, name := range old {
-			if !slices.ContainsFunc(all, func(p *profile) bool { return p.Name == name }) {
-				t.removeProfile(name)
-			}
-		}
-		t.markListed(t.kind)
+	t.update(func() []snapshot.Change {
+		return []snapshot.Change{snapshot.Delete(refOf(policykind.KindProfile, name))}
 	})
 }
 
-// update runs act unless the reflector was stopped, and then reconciles the kinds with
-// the profiles.
-func (t profileTarget) update(act func()) {
+func (t profileTarget) replace(all []*policykind.Profile) {
+	t.update(func() []snapshot.Change {
+		t.markListed(t.kind)
+		var out []snapshot.Change
+		for p := range t.kinds.Profiles() {
+			out = append(out, snapshot.Delete(p.Ref()))
+		}
+		for _, p := range all {
+			out = append(out, snapshot.Put(p))
+		}
+		return out
+	})
+}
+
+// update applies changes of profiles, unless the reflector was stopped.
+func (t profileTarget) update(changes func() []snapshot.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.watched[profilesDefinition] != t.kind {
 		return
 	}
-	act()
-	t.reconcile()
+	earlier := t.kinds
+	t.setKinds(t.kinds.With(changes()...))
+	t.logRefused(earlier)
 	signal(t.statusChanged)
 }
 
-func (r *registry) putProfile(p *profile) {
-	old := r.clusterProfiles[p.Name]
-	r.clusterProfiles[p.Name] = p
-	p.addTo(r.profiles)
-	if old != nil && old.UID == p.UID && old.Generation == p.Generation {
-		return // only its status changed
+// logRefused logs which profiles that have changed are not in force.
+func (r *registry) logRefused(earlier *snapshot.Kinds) {
+	for p := range r.kinds.Profiles() {
+		old := earlier.Profile(p.Name)
+		if old != nil && old.UID == p.UID && old.Generation == p.Generation {
+			continue // only its status changed
+		}
+		if refused := r.kinds.Refusal(p); refused != nil {
+			r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
+		}
 	}
-	if refused := p.refusal(r.profiles); refused != nil {
-		r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
-	}
-}
-
-func (r *registry) removeProfile(name string) {
-	delete(r.clusterProfiles, name)
-	r.profiles.Remove(name)
-}
-
-func (r *registry) removeProfiles() {
-	for name := range r.clusterProfiles {
-		r.removeProfile(name)
-	}
-	signal(r.statusChanged)
 }
 
 // ProfileStatus is the state of a PolicyProfile.
@@ -179,35 +120,13 @@ type ProfileStatus struct {
 }
 
 func (r *registry) profileStatuses() []ProfileStatus {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]ProfileStatus, 0, len(r.clusterProfiles))
-	for _, p := range r.clusterProfiles {
+	kinds := r.currentKinds()
+	var out []ProfileStatus
+	for p := range kinds.Profiles() {
 		out = append(out, ProfileStatus{
-			Name: p.Name, UID: p.UID, Generation: p.Generation,
-			Refused: p.refusal(r.profiles), Conditions: p.Status.Conditions,
+			Name: p.Name, UID: p.UID, Generation: p.Generation, Refused: kinds.Refusal(p), Conditions: p.Status.Conditions,
 		})
 	}
 	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
-
-func (r *registry) profilesInForce() []api.ProfileInForce {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var definitions []*definition
-	for _, d := range r.definitions {
-		definitions = append(definitions, d)
-	}
-	return inForce(r.profiles, r.clusterProfiles, definitions)
-}
-
-func (r *registry) profileProblems() []Problem {
-	var out []Problem
-	for _, p := range r.clusterProfiles {
-		if problem, ok := p.problem(r.profiles); ok {
-			out = append(out, problem)
-		}
-	}
 	return out
 }

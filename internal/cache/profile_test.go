@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/messages"
 )
@@ -108,7 +109,7 @@ func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 
 	r.put(r.definitionsOf(profileCRD)[0])
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "other kinds are still read")
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.listedKinds(), "other kinds are still read")
 	assert.True(t, r.discovered())
 	late := r.profilesStore()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
@@ -117,7 +118,7 @@ func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
 	r.kindsWereChanged()
 	r.remove(cache.ObjectName{Name: profilesDefinition})
 	assert.Equal(t, "not read", r.readAs(paintKind), "its profile was removed")
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.listedKinds())
 	assert.True(t, r.kindsWereChanged())
 	assert.Empty(t, r.profileStatuses())
 	require.NoError(t, late.Add(paint(t, "paint", 1, "direct")))
@@ -148,7 +149,7 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
 	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
-	assert.Equal(t, []string{"Paint.example.com", "AuthPolicy.kuadrant.io"}, r.kinds())
+	assert.Equal(t, []string{"Paint.example.com", "AuthPolicy.kuadrant.io"}, r.listedKinds())
 
 	status := paint(t, "paint", 1, "direct")
 	status.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True"}}}
@@ -165,7 +166,7 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 
 	require.NoError(t, store.Delete(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "not read", r.readAs(paintKind))
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.listedKinds())
 	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"policyprofiles", "authpolicies.kuadrant.io", "paints.example.com", "paints.example.com"}, r.started)
 }
@@ -184,7 +185,7 @@ func TestProfileBeforeDefinition(t *testing.T) {
 }
 
 func (r *testRegistry) inForce(ref api.PolicyKind) api.ProfileInForce {
-	for _, f := range r.profilesInForce() {
+	for _, f := range r.kinds.InForce() {
 		if f.PolicyKind == ref {
 			return f
 		}
@@ -261,9 +262,8 @@ func TestUnreadableProfileIsListedWithItsKind(t *testing.T) {
 func TestProfilesListLabelOnlyKinds(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(colorCRD))
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
-	assert.Len(t, r.profilesInForce(), len(kinds)+1)
+	kinds := policykind.BuiltinKinds()
+	assert.Len(t, r.kinds.InForce(), len(kinds)+1)
 	got := r.inForce(colorRef)
 	assert.Equal(t, "label", got.Source)
 	assert.True(t, got.Installed)
@@ -319,7 +319,7 @@ func TestOlder(t *testing.T) {
 	r.kindsWereChanged()
 	require.Len(t, r.resourcesInOlderVersions(), 1)
 	assert.Equal(t, "v1alpha2", r.resourcesInOlderVersions()[0].Version)
-	tls := builtinOf(gatewayKind("TLSRoute"))
+	tls := builtinOf(gateway.KindOf("TLSRoute"))
 	assert.Equal(t, "v1alpha2", r.versionOf(tls))
 
 	r.put(r.definitionsOf(tlsCRD)[0])

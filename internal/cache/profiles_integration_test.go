@@ -3,7 +3,6 @@
 package cache
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 
@@ -67,7 +66,6 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	assert.Equal(t, "paints", served[len(served)-2].Resource)
 	require.Len(t, r.ProfileStatuses(), 1)
 	assert.Nil(t, r.ProfileStatuses()[0].Refused)
-	asksForSchemas(t, e, r)
 	rereads(t, r)
 	constraintsComeAndGo(t, e, r)
 
@@ -93,21 +91,6 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	must(t, e.Kubectl("delete", "crd", profilesDefinition, "paints.policies.example.com"))
 	soon(t, func() bool { return len(again.Health()) == len(r.Health()) && len(r.Served()) == 5 }, "the watches go on")
 	assert.Empty(t, r.lines.errors())
-}
-
-func asksForSchemas(t *testing.T, e *env.Env, r *running) {
-	t.Helper()
-	schema, err := r.Schema(t.Context(), redRef.PolicyKind())
-	require.NoError(t, err)
-	assert.Contains(t, schema.Properties, "spec")
-	schema, err = r.Schema(t.Context(), api.PolicyKind{Group: "policies.example.com", Kind: "Absent"})
-	require.NoError(t, err)
-	assert.Nil(t, schema)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = r.Schema(ended, redRef.PolicyKind())
-	require.ErrorIs(t, err, context.Canceled)
-	assert.ErrorContains(t, err, "schema of Paint.policies.example.com")
 }
 
 // listsWithoutProfiles lists as users who are not allowed to list profiles, or

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -32,14 +31,11 @@ type registry struct {
 	// changes is notified of what Await and CatchUp wait for.
 	changes broadcast
 
-	mu              sync.Mutex
-	definitions     map[string]*definition         // by name
-	active          map[api.PolicyKind]*definition // by kind
-	profiles        *policykind.Profiles
-	clusterProfiles map[string]*profile           // profiles of the cluster by name
-	constraints     map[api.Ref]*constraintRecord // constraints of the cluster
-	watched         map[string]*watchedKind       // by the name of the definition
-	problems        map[string]error              // by the name of the definition
+	mu          sync.Mutex
+	kinds       *snapshot.Kinds
+	constraints map[api.Ref]*constraintRecord // constraints of the cluster
+	watched     map[string]*watchedKind       // by the name of the definition
+	problems    map[string]error              // by the name of the definition
 	// definitionsListed is true after the first list of definitions; profilesListed
 	// after the first list of profiles, or if their kind is not installed. No policy
 	// kind is read before.
@@ -50,7 +46,7 @@ type registry struct {
 
 // watchedKind is a kind that is being read.
 type watchedKind struct {
-	*definition
+	*snapshot.Definition
 	*reflector
 	policy *policykind.Kind // nil for kinds of Gateway API, profiles and constraints
 	listed bool
@@ -64,11 +60,10 @@ type watchedKind struct {
 	unlistable error
 }
 
-func newRegistry(s *snapshot.Store, c *clients, profiles *policykind.Profiles, o Options) *registry {
+func newRegistry(s *snapshot.Store, c *clients, o Options) *registry {
 	r := &registry{
-		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, profiles: profiles,
+		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, kinds: snapshot.NewKinds(),
 		kindsChanged: make(chan struct{}, 1), statusChanged: make(chan struct{}, 1),
-		definitions: make(map[string]*definition), clusterProfiles: make(map[string]*profile),
 		constraints: make(map[api.Ref]*constraintRecord),
 		watched:     make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
 	}
@@ -76,13 +71,12 @@ func newRegistry(s *snapshot.Store, c *clients, profiles *policykind.Profiles, o
 	return r
 }
 
-func (r *registry) put(d *definition) {
+func (r *registry) put(d *snapshot.Definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	previous := r.definitions[d.name]
-	r.definitions[d.name] = d
-	r.reconcile()
-	if previous != nil && (previous.hasStatus != d.hasStatus || !maps.Equal(previous.scalePaths, d.scalePaths)) {
+	previous := r.kinds.DefinitionNamed(d.Name)
+	r.setKinds(r.kinds.With(snapshot.Put(d)))
+	if previous != nil && (previous.Status != d.Status || !maps.Equal(previous.ScalePaths, d.ScalePaths)) {
 		r.notifyKindsChanged()
 	}
 }
@@ -90,36 +84,52 @@ func (r *registry) put(d *definition) {
 func (r *registry) remove(name cache.ObjectName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.definitions, name.Name)
-	r.reconcile()
+	r.setKinds(r.kinds.With(snapshot.Delete(refOf(policykind.KindDefinition, name))))
 }
 
-func (r *registry) replace(all []*definition) {
+func (r *registry) replace(all []*snapshot.Definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.definitions = make(map[string]*definition, len(all))
+	var changes []snapshot.Change
+	for _, d := range r.kinds.Definitions() {
+		changes = append(changes, snapshot.Delete(d.Ref()))
+	}
 	for _, d := range all {
-		r.definitions[d.name] = d
+		changes = append(changes, snapshot.Put(d))
 	}
 	first := !r.definitionsListed
 	r.definitionsListed = true
-	r.reconcile()
+	r.setKinds(r.kinds.With(changes...))
 	r.notifyKindsChanged() // subresources may have changed
 	if first {
 		r.markMissingListed()
 	}
 }
 
+// currentKinds returns the definitions and profiles of the cluster.
+func (r *registry) currentKinds() *snapshot.Kinds {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kinds
+}
+
+// setKinds makes the view and the running reflectors match definitions and profiles.
+func (r *registry) setKinds(k *snapshot.Kinds) {
+	r.kinds = k
+	r.store.SetKinds(k)
+	r.reconcile()
+}
+
 // markMissingListed marks the sources as listed whose kinds the first list of
 // definitions does not have.
 func (r *registry) markMissingListed() {
 	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; r.watched[b.definition()] == nil {
+		if b := &gatewayKinds[i]; r.watched[snapshot.DefinitionName(b.kind)] == nil {
 			r.store.Listed(b.resource)
 		}
 	}
 	for i := range constraintKinds {
-		if k := &constraintKinds[i]; r.watched[k.definition()] == nil {
+		if k := &constraintKinds[i]; r.watched[snapshot.DefinitionName(k.kind)] == nil {
 			r.store.Listed(k.resource)
 		}
 	}
@@ -129,7 +139,6 @@ func (r *registry) markMissingListed() {
 // reconcile starts, restarts and stops reflectors so that exactly the defined kinds are
 // read, as their definitions and profiles say.
 func (r *registry) reconcile() {
-	r.active = activeDefinitions(maps.Values(r.definitions))
 	r.reconcileKind(profilesDefinition) // first: removing it removes all profiles
 	first := r.checkProfilesListed()
 	// Stop before starting: a kind may have moved from one definition to another.
@@ -138,10 +147,10 @@ func (r *registry) reconcile() {
 			r.removeKind(name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.definitions)) {
-		r.reconcileKind(name)
+	for _, d := range r.kinds.Definitions() {
+		r.reconcileKind(d.Name)
 	}
-	maps.DeleteFunc(r.problems, func(name string, _ error) bool { return r.definitions[name] == nil })
+	maps.DeleteFunc(r.problems, func(name string, _ error) bool { return r.kinds.DefinitionNamed(name) == nil })
 	if first {
 		r.awaitPolicyKinds()
 	}
@@ -189,18 +198,18 @@ func (r *registry) checkPolicyKindsListed() {
 
 // isUpToDate reports whether a kind is read as its definition and profile say.
 func (r *registry) isUpToDate(k *watchedKind) bool {
-	d := r.activeDefinition(k.name)
-	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
+	d := r.activeDefinition(k.Name)
+	if d == nil || d.Resource != k.Resource || d.Namespaced != k.Namespaced {
 		return false
 	}
-	policy, err := d.policyKind(r.profiles)
-	return err == nil && sameKind(policy, k.policy)
+	policy, err := r.kinds.Policy(d)
+	return err == nil && policy == k.policy
 }
 
 // activeDefinition returns a definition, nil if another definition of its kind is
 // active.
-func (r *registry) activeDefinition(name string) *definition {
-	if d := r.definitions[name]; d != nil && r.active[d.groupKind] == d {
+func (r *registry) activeDefinition(name string) *snapshot.Definition {
+	if d := r.kinds.DefinitionNamed(name); d != nil && r.kinds.DefinitionOf(d.Kind) == d {
 		return d
 	}
 	return nil
@@ -208,32 +217,21 @@ func (r *registry) activeDefinition(name string) *definition {
 
 // keepsObjects reports whether the kind is still to be read, possibly with another
 // configuration: then its objects stay in the view until they are relisted. The objects
-// of a kind that is no longer served, or no longer a policy kind, are removed.
+// of a kind that is no longer served, or no longer a policy kind, are removed. Those of
+// profiles and constraints are not kept: they have a single version.
 func (r *registry) keepsObjects(k *watchedKind) bool {
-	d := r.activeDefinition(k.name)
-	switch {
-	case d == nil || !d.served():
+	d := r.activeDefinition(k.Name)
+	if d == nil || !d.Served() {
 		return false
-	case k.gateway != nil:
-		return true
-	case k.policy == nil:
-		return false // profiles and constraints have a single version
 	}
-	policy, err := d.policyKind(r.profiles)
-	return err == nil && policy != nil && policy.Ref() == k.policy.Ref()
-}
-
-func sameKind(a, b *policykind.Kind) bool {
-	if a == nil || b == nil || a == b {
-		return a == b
-	}
-	return a.Source == b.Source && a.Name == b.Name && a.Schema().Same(b.Schema()) && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
+	policy, err := r.kinds.Policy(d)
+	return gatewayKindOf(d) != nil || err == nil && policy != nil && k.policy != nil && policy.Ref() == k.policy.Ref()
 }
 
 // reconcileKind starts or restarts the reflector of a kind as its definition and
 // profile say.
 func (r *registry) reconcileKind(name string) {
-	k, d := r.watched[name], r.definitions[name]
+	k, d := r.watched[name], r.kinds.DefinitionNamed(name)
 	if k != nil {
 		if r.isUpToDate(k) {
 			return
@@ -248,22 +246,19 @@ func (r *registry) reconcileKind(name string) {
 	if d == nil {
 		return
 	}
-	policy, err := d.policyKind(r.profiles)
-	if first := r.active[d.groupKind]; policy != nil && first != d {
-		err = &policykind.DefinedError{Kind: d.groupKind, By: first.name}
-	}
+	policy, err := r.kinds.Policy(d)
 	if err != nil {
 		r.setProblem(name, err)
 		return
 	}
 	delete(r.problems, name)
 	switch {
-	case !d.served():
-	case d.isProfiles():
+	case !d.Served():
+	case name == profilesDefinition:
 		r.startProfiles(d)
-	case d.gateway != nil:
+	case gatewayKindOf(d) != nil:
 		r.startGateway(d, k)
-	case d.constraints != nil:
+	case constraintKindOf(d) != nil:
 		r.startConstraints(d)
 	case policy != nil && r.profilesListed:
 		r.startPolicies(d, policy, k)
@@ -279,23 +274,23 @@ func (r *registry) removeKind(name string) {
 	}
 	r.stopReflector(k)
 	switch {
-	case k.gateway != nil:
-		r.store.Replace(k.gateway.kind, nil)
-		r.store.Listed(k.gateway.resource) // a kind that is not installed has no objects
-	case k.constraints != nil:
-		r.removeConstraints(k.constraints)
+	case gatewayKindOf(k.Definition) != nil:
+		r.store.Replace(k.Kind, nil)
+		r.store.Listed(k.Resource.Resource) // a kind that is not installed has no objects
+	case constraintKindOf(k.Definition) != nil:
+		r.removeConstraints(k.Kind, k.Resource.Resource)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
 		r.log.Info("policy kind removed", "definition", name)
 	default:
-		r.removeProfiles()
+		signal(r.statusChanged)
 	}
 	r.notifyKindsChanged()
 }
 
 // stopReflector stops reading a kind. No event of its reflector arrives afterwards.
 func (r *registry) stopReflector(k *watchedKind) {
-	delete(r.watched, k.name)
+	delete(r.watched, k.Name)
 	k.close() // before objects are removed, or a late event would add some again
 	k.cancel()
 	r.changes.notify()

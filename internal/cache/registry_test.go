@@ -30,7 +30,7 @@ func newTestRegistry(t *testing.T) *testRegistry {
 	t.Helper()
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	r := &testRegistry{t: t, registry: newRegistry(snapshot.New(Sources...), c, newProfiles(t), Options{})}
+	r := &testRegistry{t: t, registry: newRegistry(snapshot.New(Sources...), c, Options{})}
 	r.start = func(f *reflector) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }
@@ -38,10 +38,10 @@ func newTestRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-func (r *testRegistry) definitionsOf(crds ...crd) []*definition {
-	var out []*definition
+func (r *testRegistry) definitionsOf(crds ...crd) []*snapshot.Definition {
+	var out []*snapshot.Definition
 	for _, c := range crds {
-		out = append(out, parseDefinition(c.obj()))
+		out = append(out, snapshot.ParseDefinition(c.obj()))
 	}
 	return out
 }
@@ -53,7 +53,7 @@ func (r *testRegistry) list(definition string, objects ...any) {
 	require.NoError(r.t, r.watched[definition].store.Replace(objects, "1"))
 }
 
-func (r *testRegistry) kinds() []string {
+func (r *testRegistry) listedKinds() []string {
 	var out []string
 	v, _ := r.store.View()
 	for _, k := range v.Kinds() {
@@ -103,7 +103,7 @@ var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
 
 func TestSourcesIncludeGatewayKinds(t *testing.T) {
 	for _, kind := range gateway.GatewayKinds {
-		b := builtinOf(gatewayKind(kind))
+		b := builtinOf(gateway.KindOf(kind))
 		require.NotNil(t, b, kind)
 		assert.Contains(t, Sources, b.resource)
 	}
@@ -163,11 +163,11 @@ func TestPolicyKindsOfFirstListAreAwaited(t *testing.T) {
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources(), "pending kinds are served")
 
 	r.list(authCRD.obj().Name, policy("AuthPolicy", "app", "a"))
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.listedKinds())
 	assert.Contains(t, r.store.Waiting(), sourcePolicies)
 	r.list(colorCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "ColorPolicy.policies.example.com"}, r.kinds())
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "ColorPolicy.policies.example.com"}, r.listedKinds())
 }
 
 func TestLaterKindIsPending(t *testing.T) {
@@ -269,7 +269,7 @@ func TestKindMovesToAnotherDefinition(t *testing.T) {
 	moved.plural = "colourpolicies"
 	r.replace(r.definitionsOf(moved))
 	r.list("colourpolicies.policies.example.com")
-	assert.Equal(t, []string{"ColorPolicy.policies.example.com"}, r.kinds())
+	assert.Equal(t, []string{"ColorPolicy.policies.example.com"}, r.listedKinds())
 	assert.Equal(t, []string{"colourpolicies"}, r.servedResources())
 }
 
@@ -323,7 +323,7 @@ func TestGatewayKindWithoutReadableVersion(t *testing.T) {
 	r.replace(r.definitionsOf(old))
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
 	require.Len(t, r.allProblems(), 1)
-	require.ErrorIs(t, r.allProblems()[0].Err, errNoReadableVersion)
+	require.ErrorIs(t, r.allProblems()[0].Err, snapshot.ErrNoReadableVersion)
 	r.put(r.definitionsOf(httpCRD)[0])
 	assert.Empty(t, r.allProblems())
 	r.put(r.definitionsOf(old)[0])

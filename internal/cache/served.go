@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Served is a policy kind that the API server serves, in the version that is read.
@@ -34,7 +35,7 @@ func (r *registry) allProblems() []Problem {
 	for name, err := range r.problems {
 		out = append(out, Problem{Resource: name, Err: err})
 	}
-	return sortProblems(append(out, r.profileProblems()...))
+	return sortProblems(append(out, profileProblems(r.kinds)...))
 }
 
 func (r *registry) health() []SourceHealth {
@@ -76,29 +77,14 @@ func (r *registry) served() []Served {
 		if k.policy == nil || k.isExcluded() {
 			continue
 		}
+		d := r.kinds.DefinitionNamed(k.Name) // the current one: subresources do not affect how policies are read
 		out = append(out, Served{
-			Kind: k.policy, Group: k.resource.Group, Version: k.resource.Version,
-			Resource: k.resource.Resource, Namespaced: k.namespaced, Scales: r.scales(k), Status: r.hasStatus(k),
+			Kind: k.policy, Group: k.Resource.Group, Version: k.Resource.Version,
+			Resource: k.Resource.Resource, Namespaced: k.Namespaced, Scales: k.policy.Scales(d.ScalePaths), Status: d.Status,
 		})
 	}
 	slices.SortFunc(out, compareServed)
 	return out
-}
-
-// scales returns the scale versions of a kind from its current definition: they do not
-// affect how it is read.
-func (r *registry) scales(k *watchedKind) []string {
-	d := r.definitions[k.name]
-	if d == nil {
-		return nil
-	}
-	return k.policy.Scales(d.scalePaths)
-}
-
-// hasStatus reports whether the current definition of a kind has a status subresource.
-func (r *registry) hasStatus(k *watchedKind) bool {
-	d := r.definitions[k.name]
-	return d != nil && d.hasStatus
 }
 
 // older returns the kinds of Gateway API that are read in another version than v1
@@ -108,8 +94,8 @@ func (r *registry) resourcesInOlderVersions() []schema.GroupVersionResource {
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource
 	for _, k := range r.watched {
-		if k.gateway != nil && k.resource.Version != k.gateway.versions[0] {
-			out = append(out, k.resource)
+		if b := gatewayKindOf(k.Definition); b != nil && k.Resource.Version != b.versions[0] {
+			out = append(out, k.Resource)
 		}
 	}
 	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
@@ -120,8 +106,8 @@ func (r *registry) resourcesInOlderVersions() []schema.GroupVersionResource {
 func (r *registry) versionOf(b *builtin) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.watched[b.definition()]; k != nil {
-		return k.resource.Version
+	if k := r.watched[snapshot.DefinitionName(b.kind)]; k != nil {
+		return k.Resource.Version
 	}
 	return b.versions[0]
 }
@@ -131,8 +117,8 @@ func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.watched {
-		if k.groupKind == kind {
-			return k.resource, true
+		if k.Kind == kind {
+			return k.Resource, true
 		}
 	}
 	return schema.GroupVersionResource{}, false

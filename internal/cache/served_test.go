@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // The scales of a kind follow its definition, even if nothing else changes.
@@ -25,16 +27,16 @@ func TestServedScalesFollowDefinition(t *testing.T) {
 	r.kindsWereChanged()
 	started := len(r.started)
 
-	r.put(parseDefinition(crd))
+	r.put(snapshot.ParseDefinition(crd))
 	assert.Equal(t, []string{version}, scales())
 	assert.True(t, r.kindsWereChanged())
 
-	r.put(parseDefinition(crd))
+	r.put(snapshot.ParseDefinition(crd))
 	assert.False(t, r.kindsWereChanged(), "nothing changed")
 
 	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
 	assert.False(t, r.served()[0].Status)
-	r.put(parseDefinition(crd))
+	r.put(snapshot.ParseDefinition(crd))
 	assert.True(t, r.served()[0].Status)
 	assert.True(t, r.kindsWereChanged())
 

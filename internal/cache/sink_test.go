@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -43,7 +43,7 @@ func newLogBuffer() (logr.Logger, *logBuffer) {
 }
 
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
-	b := builtinOf(gatewayKind(gateway.KindHTTPRoute))
+	b := builtinOf(gateway.KindOf(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
 		store: s, kind: b.kind, decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
@@ -62,7 +62,7 @@ func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gateway.RouteObjec
 func storedRoutes(s *snapshot.Store) map[string][]string {
 	out := map[string][]string{}
 	v, _ := s.View()
-	for o := range v.Objects(gatewayKind(gateway.KindHTTPRoute)) {
+	for o := range v.Objects(gateway.KindOf(gateway.KindHTTPRoute)) {
 		out[o.Ref().Key()] = o.(*gateway.Route).Hostnames
 	}
 	return out
@@ -132,12 +132,12 @@ func TestSinkRejectsOtherTypes(t *testing.T) {
 func TestDecodersRejectOtherTypes(t *testing.T) {
 	_, err := services.decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *v1.Service")
-	_, err = builtinOf(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
+	_, err = builtinOf(gateway.KindOf(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *gateway.RouteObject")
 	_, err = decodeProfile(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
-	auth := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	auth := policykind.BuiltinKind(authKind)
 	_, err = policyDecoder(auth)(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
@@ -148,7 +148,7 @@ func TestDecodersRejectOtherTypes(t *testing.T) {
 func TestExemptNamespaceIsIgnored(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.target = objectTarget{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
+	k.target = objectTarget{store: s, kind: gateway.KindOf(gateway.KindHTTPRoute), exempt: "app"}
 	other := httpRoute("b")
 	other.Namespace = "other"
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))

@@ -26,6 +26,9 @@ const (
 	sourcePolicies    = "policy kinds"
 )
 
+// profilesDefinition is the name of the CustomResourceDefinition of PolicyProfile.
+const profilesDefinition = sourceProfiles + "." + api.Group
+
 // definitionsResource is the resource of CustomResourceDefinitions.
 var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource(sourceDefinitions)
 
@@ -78,45 +81,31 @@ var coreKinds = []*builtin{&namespaces, &services}
 
 // gatewayKinds are the kinds of Gateway API.
 var gatewayKinds = []builtin{
-	{
-		resource: "gatewayclasses", kind: gatewayKind(gateway.KindGatewayClass), versions: []string{"v1"},
-		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typedDecoder(gateway.FromGatewayClass),
-	},
-	{
-		resource: "gateways", kind: gatewayKind(gateway.KindGateway), versions: []string{"v1"},
-		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typedDecoder(gateway.FromGateway),
-	},
-	{
-		resource: "listenersets", kind: gatewayKind(gateway.KindListenerSet), versions: []string{"v1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromListenerSet),
-	},
-	{
-		resource: "xlistenersets", kind: gatewayKind(gateway.KindXListenerSet), versions: []string{"v1alpha1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromXListenerSet),
-	},
-	{
-		resource: "referencegrants", kind: gatewayKind(gateway.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
-		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typedDecoder(gateway.FromReferenceGrant),
-	},
-	routes("httproutes", gateway.KindHTTPRoute, "v1"),
-	routes("grpcroutes", gateway.KindGRPCRoute, "v1"),
-	routes("tlsroutes", gateway.KindTLSRoute, "v1", "v1alpha3", "v1alpha2"),
-	routes("tcproutes", gateway.KindTCPRoute, "v1", "v1alpha2"),
-	routes("udproutes", gateway.KindUDPRoute, "v1", "v1alpha2"),
+	gatewayAPI(gateway.KindGatewayClass, &gatewayv1.GatewayClass{}, &gatewayv1.GatewayClassList{}, typedDecoder(gateway.FromGatewayClass)),
+	gatewayAPI(gateway.KindGateway, &gatewayv1.Gateway{}, &gatewayv1.GatewayList{}, typedDecoder(gateway.FromGateway)),
+	gatewayAPI(gateway.KindListenerSet, &gatewayv1.ListenerSet{}, &gatewayv1.ListenerSetList{}, typedDecoder(gateway.FromListenerSet)),
+	gatewayAPI(gateway.KindXListenerSet, &gatewayv1.ListenerSet{}, &gatewayv1.ListenerSetList{}, typedDecoder(gateway.FromXListenerSet)),
+	gatewayAPI(gateway.KindReferenceGrant, &gatewayv1.ReferenceGrant{}, &gatewayv1.ReferenceGrantList{}, typedDecoder(gateway.FromReferenceGrant)),
+	routes(gateway.KindHTTPRoute),
+	routes(gateway.KindGRPCRoute),
+	routes(gateway.KindTLSRoute),
+	routes(gateway.KindTCPRoute),
+	routes(gateway.KindUDPRoute),
 }
 
-func routes(resource, kind string, versions ...string) builtin {
-	return builtin{
-		resource: resource, kind: gatewayKind(kind), versions: versions,
-		example: &gateway.RouteObject{}, list: &gateway.RouteObjectList{},
-		decode: func(obj runtime.Object) (snapshot.Object, error) {
-			o, ok := obj.(*gateway.RouteObject)
-			if !ok {
-				return nil, fmt.Errorf("got %T, want %T", obj, o)
-			}
-			return gateway.FromRoute(kind, o)
-		},
-	}
+func gatewayAPI(kind string, example, list runtime.Object, decode decoder) builtin {
+	of := snapshot.FixedKind(gateway.KindOf(kind))
+	return builtin{resource: of.Resource, kind: gateway.KindOf(kind), versions: of.Versions, example: example, list: list, decode: decode}
+}
+
+func routes(kind string) builtin {
+	return gatewayAPI(kind, &gateway.RouteObject{}, &gateway.RouteObjectList{}, func(obj runtime.Object) (snapshot.Object, error) {
+		o, ok := obj.(*gateway.RouteObject)
+		if !ok {
+			return nil, fmt.Errorf("got %T, want %T", obj, o)
+		}
+		return gateway.FromRoute(kind, o)
+	})
 }
 
 // builtinOf returns the builtin kind of that name, or nil.
@@ -127,24 +116,21 @@ func builtinOf(kind api.PolicyKind) *builtin {
 	case services.kind:
 		return &services
 	}
-	return findGatewayKind(func(b *builtin) bool { return b.kind == kind })
-}
-
-func findGatewayKind(match func(*builtin) bool) *builtin {
 	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; match(b) {
+		if b := &gatewayKinds[i]; b.kind == kind {
 			return b
 		}
 	}
 	return nil
 }
 
-func gatewayKind(kind string) api.PolicyKind {
-	return gateway.KindOf(kind)
+// gatewayKindOf returns the kind of Gateway API of a definition, or nil.
+func gatewayKindOf(d *snapshot.Definition) *builtin {
+	if !d.Fixed {
+		return nil
+	}
+	return builtinOf(d.Kind)
 }
-
-// definition returns the name of the CustomResourceDefinition of the kind.
-func (b *builtin) definition() string { return b.resource + "." + b.kind.Group }
 
 func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
 	return func(obj runtime.Object) (snapshot.Object, error) {

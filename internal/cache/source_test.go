@@ -27,7 +27,7 @@ func threeLimits(name string) *unstructured.Unstructured {
 }
 
 func TestPolicyMemory(t *testing.T) {
-	kind := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
+	kind := policykind.BuiltinKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	decoded := func(name string) *policykind.Policy {
 		o, err := policyDecoder(kind)(threeLimits(name))
 		require.NoError(t, err)

@@ -110,7 +110,7 @@ func assertStale(t *testing.T, want string, err error) {
 // watcherOf is a Watcher of one resource of a fakeAPI.
 func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 	st := snapshot.New()
-	r := newRegistry(st, nil, nil, Options{Log: log})
+	r := newRegistry(st, nil, Options{Log: log})
 	w := &Watcher{registry: r, definitions: s.newReflector(st, log), restored: make(chan restore, 1)}
 	w.definitions.health.onRestore, w.definitions.health.changes = w.noteRestore, &r.changes
 	return w
@@ -128,7 +128,7 @@ func during(t *testing.T, w *Watcher, look func()) {
 	<-done
 }
 
-var route = gatewayKind(gateway.KindHTTPRoute)
+var route = gateway.KindOf(gateway.KindHTTPRoute)
 
 func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -263,8 +263,8 @@ func TestForbiddenKindIsReported(t *testing.T) {
 
 	policies := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
 	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
-	policy := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	w.registry.watched["colorpolicies"] = &watchedKind{definition: &definition{}, reflector: policies, policy: policy}
+	policy := policykind.BuiltinKind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	w.registry.watched["colorpolicies"] = &watchedKind{Definition: &snapshot.Definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
 	require.ErrorContains(t, w.UnreadableKindsError(), "colorpolicies: watch disconnected for 1m0s: ")
 	require.ErrorIs(t, w.CheckFresh(policy.Ref()), errNoRight)
@@ -275,10 +275,9 @@ func TestForbiddenKindIsReported(t *testing.T) {
 func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := snapshot.New(sourcePolicies)
-		r := newRegistry(st, nil, nil, Options{})
-		kinds, err := policykind.BuiltinKinds()
-		require.NoError(t, err)
-		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors")}}
+		r := newRegistry(st, nil, Options{})
+		kinds := policykind.BuiltinKinds()
+		broken := &watchedKind{Definition: &snapshot.Definition{Name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors")}}
 		r.watched["colors"], r.unsynced["colors"], r.profilesListed = broken, true, true
 		look := func() bool {
 			r.markUnlistable(time.Now())

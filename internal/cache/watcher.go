@@ -3,7 +3,6 @@ package cache
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -56,13 +55,9 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := policykind.NewProfiles()
-	if err != nil {
-		return nil, fmt.Errorf("watch the cluster: %w", err)
-	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), stopped: make(chan struct{}), restored: make(chan restore, 1), eventTimeout: cmp.Or(opts.EventTimeout, eventTimeout)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, opts), stopped: make(chan struct{}), restored: make(chan restore, 1), eventTimeout: cmp.Or(opts.EventTimeout, eventTimeout)}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
-		&sink[*definition]{
+		&sink[*snapshot.Definition]{
 			store: s, kind: policykind.KindDefinition, log: w.registry.logger(sourceDefinitions),
 			decode: decodeDefinition, target: w.registry, listed: func() {},
 		})
@@ -124,7 +119,7 @@ func (w *Watcher) ResourcesInOlderVersions() []schema.GroupVersionResource {
 
 // Profiles returns the policy kinds that have a profile, and those that have only a
 // label, sorted: which profile is in force, and which are refused.
-func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.profilesInForce() }
+func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.currentKinds().InForce() }
 
 // ProfileStatuses returns the state of each PolicyProfile, sorted by name.
 func (w *Watcher) ProfileStatuses() []ProfileStatus { return w.registry.profileStatuses() }
@@ -139,7 +134,10 @@ func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.statusCh
 // Resource returns the group of a kind and its plural name, which is empty if the kind
 // is not defined (rights.Resource).
 func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
-	return kind.Group, w.registry.plural(kind)
+	if d := w.registry.currentKinds().DefinitionOf(kind); d != nil {
+		plural = strings.TrimSuffix(d.Name, "."+kind.Group)
+	}
+	return kind.Group, plural
 }
 
 // ServedResource returns the resource and version in which policies of a kind, or

@@ -62,8 +62,7 @@ func explained(t *testing.T, scene, rule string) (api.Explanation, bool) {
 	t.Helper()
 	set, err := manifest.Read([]string{"-"}, strings.NewReader(scene))
 	require.NoError(t, err)
-	kinds, err := manifest.NewKinds()
-	require.NoError(t, err)
+	kinds := manifest.NewKinds(nil)
 	v, err := set.View(kinds, "app")
 	require.NoError(t, err)
 	var filter *merge.Name

@@ -2,15 +2,12 @@ package guard_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -19,35 +16,11 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// oneSchema is KindReader that know one schema alone.
-type oneSchema struct {
-	schema *apiextensionsv1.JSONSchemaProps
-	err    error
-}
-
-func (oneSchema) Profiles() []api.ProfileInForce { return nil }
-
-func (s oneSchema) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return s.schema, s.err
-}
-
-func (oneSchema) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
-	return v, nil
-}
-
-func typedPaint(t testing.TB) oneSchema {
+// typed returns a view in which Paint has a schema.
+func typed(t testing.TB, v *snapshot.View) *snapshot.View {
 	t.Helper()
-	var s apiextensionsv1.JSONSchemaProps
-	require.NoError(t, yaml.UnmarshalStrict([]byte(`
-type: object
-properties:
-  spec:
-    type: object
-    properties:
-      a: {type: integer}
-      overrides: {type: object, properties: {b: {type: string}}}
-`), &s))
-	return oneSchema{schema: &s}
+	paint := definedPaint(t, "{type: object, properties: {a: {type: integer}, overrides: {type: object, properties: {b: {type: string}}}}}")
+	return v.WithKindConfig(v.KindConfig().With(snapshot.Put(paint)))
 }
 
 // evaluateObject evaluates the write of a constraint.
@@ -105,7 +78,7 @@ func TestInvalidConstraints(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, findings(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, findings(t, evaluateObject(t, &guard.Guard{}, typed(t, v), readConstraint(t, c.after))))
 		})
 	}
 }
@@ -115,7 +88,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c, Missing.example.com",
-	}, findings(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, c)))
+	}, findings(t, evaluateObject(t, &guard.Guard{}, typed(t, v), c)))
 	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(t, evaluate(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
@@ -123,7 +96,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 // That it did not fit another kind is no excuse.
 func TestConstraintChangesKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(t, evaluateObject(t, &guard.Guard{}, typed(t, v), readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
 func TestManyViolatingPathsAreCounted(t *testing.T) {
@@ -159,14 +132,6 @@ func TestDeletedConstraint(t *testing.T) {
 	c := readConstraint(t, need)
 	ev := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
 	assert.Empty(t, ev.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
-}
-
-func TestConstraintSchemaError(t *testing.T) {
-	lost := errors.New("no connection")
-	v := world(t, base())
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), KindReader: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
-	require.ErrorIs(t, err, lost)
-	assert.ErrorContains(t, err, "get definition of Paint.example.com: ")
 }
 
 // A constraint that is written is in force for what comes after it.

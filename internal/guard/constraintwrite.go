@@ -40,7 +40,7 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	if err := ev.reportAbsentTargets(ctx, c); err != nil {
 		return err
 	}
-	fault, err := ev.checkConstraintSchema(ctx, c, was, kind)
+	fault, err := ev.checkConstraintSchema(c, was, kind)
 	if err != nil || fault {
 		return err
 	}
@@ -79,11 +79,8 @@ func flatten(err error) []error {
 
 // checkConstraintSchema checks a constraint against the schema of its kind. It reports
 // whether the constraint is invalid.
-func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
-	if ev.guard.KindReader == nil {
-		return false, nil
-	}
-	schema, err := ev.readSchema(ctx, kind.Ref())
+func (ev *evaluation) checkConstraintSchema(c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
+	schema, err := ev.after.KindConfig().Schema(kind.Ref())
 	if err != nil {
 		return false, err
 	}

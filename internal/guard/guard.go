@@ -13,9 +13,6 @@ type Guard struct {
 	Engine *effective.Engine
 	// ReadLive, if set, is asked once for a target that the view lacks.
 	ReadLive ReadLiveFunc
-	// KindReader, if set, is asked about the policy kinds where a PolicyProfile or a
-	// CustomResourceDefinition is written.
-	KindReader KindReader
 	// Permissions, if set, decides who is allowed to remove overrides; without it, no one is.
 	Permissions Permissions
 	// BlastRadius is the most paths whose effective policy one write may change
@@ -48,7 +45,7 @@ const PathBudget = 2 * cel.Limit
 //
 // A change that would cost too much to evaluate, or take longer than ctx lasts, is
 // denied with the reason TooMuch, whatever fails after that. The errors are those of
-// ReadLive and KindReader, ErrPermissions, and an *UnlistedKindError.
+// ReadLive, ErrPermissions, and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
 	ev := g.newEvaluation(ctx, v)
 	ev.change, ev.observe = c, observe

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -11,22 +10,21 @@ import (
 
 // checkProfile checks the write of a PolicyProfile: whether it is valid, whether another
 // one defines its kind, and whether its addresses exist in the schema.
-func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) error {
-	kind, err := policykind.Compile(p.Spec, policykind.Cluster)
+func (ev *evaluation) checkProfile(p *policykind.Profile) error {
+	kind, err := p.Compile()
 	if err != nil {
 		action := api.Deny
-		if was, ok := ev.change.Before.(*policykind.Profile); ok && !compiles(was) {
-			action = api.Warn // it was before: it stays editable
+		if was, ok := ev.change.Before.(*policykind.Profile); ok {
+			if _, invalid := was.Compile(); invalid != nil {
+				action = api.Warn // it was before: it stays editable
+			}
 		}
 		ev.report(api.ReasonInvalid, action, Finding{
 			What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
 		})
 		return nil
 	}
-	if ev.guard.KindReader == nil {
-		return nil
-	}
-	for _, other := range ev.guard.KindReader.Profiles() {
+	for _, other := range ev.before.KindConfig().InForce() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !isOlder(ev.change, other) {
 			ev.report(api.ReasonConflicted, api.Warn, Finding{
 				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s, which is older, is in force for %s", p.Ref(), other.Profile, kind.Ref()),
@@ -34,12 +32,9 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 			})
 		}
 	}
-	schema, err := ev.readSchema(ctx, kind.Ref())
+	schema, err := ev.before.KindConfig().Schema(kind.Ref())
 	if err != nil {
 		return err
-	}
-	if schema == nil {
-		return nil
 	}
 	for _, lost := range kind.Check(schema) {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "fix the address or the kind's definition"})
@@ -59,9 +54,4 @@ func isOlder(c Change, holder api.ProfileInForce) bool {
 		}
 	}
 	return true
-}
-
-func compiles(p *policykind.Profile) bool {
-	_, err := policykind.Compile(p.Spec, policykind.Cluster)
-	return err == nil
 }

@@ -1,13 +1,13 @@
 package guard_test
 
 import (
-	"context"
-	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -15,23 +15,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
-
-// known is what a guard asks about profiles.
-type known struct {
-	profiles []api.ProfileInForce
-	schema   *apiextensionsv1.JSONSchemaProps
-	err      error
-}
-
-func (k known) Profiles() []api.ProfileInForce { return k.profiles }
-
-func (k known) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return k.schema, k.err
-}
-
-func (k known) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
-	return v, nil
-}
 
 func profile(name string, edit func(*api.PolicyProfileSpec)) *policykind.Profile {
 	p := &policykind.Profile{}
@@ -46,23 +29,34 @@ func profile(name string, edit func(*api.PolicyProfileSpec)) *policykind.Profile
 	return p
 }
 
-func paintSchema(fields ...string) *apiextensionsv1.JSONSchemaProps {
-	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
-	for _, f := range fields {
-		spec.Properties[f] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-	}
-	return &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}}
+// definedPaint is the definition of Paint with a schema of its spec in YAML.
+func definedPaint(t testing.TB, spec string) *policykind.Definition {
+	t.Helper()
+	var schema apiextensionsv1.JSONSchemaProps
+	require.NoError(t, yaml.UnmarshalStrict([]byte("{type: object, properties: {spec: "+spec+"}}"), &schema))
+	d := &policykind.Definition{}
+	d.Name, d.Spec.Group, d.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
+	d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{
+		Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+	}}
+	return d
+}
+
+func paintWithFields(t testing.TB, fields ...string) *policykind.Definition {
+	t.Helper()
+	return definedPaint(t, "{type: object, properties: {"+strings.Join(fields, ": {x-kubernetes-preserve-unknown-fields: true}, ")+": {x-kubernetes-preserve-unknown-fields: true}}}")
 }
 
 func TestProfileWrites(t *testing.T) {
-	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	twice := func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{"Gateway", "Gateway"} }
-	holds := func(name string, refused ...api.RefusedProfile) []api.ProfileInForce {
-		return []api.ProfileInForce{{PolicyKind: paint, Source: "cluster", Profile: name, Refused: refused}}
+	created := func(at int64, name string) *policykind.Profile {
+		p := profile(name, nil)
+		p.Created = at
+		return p
 	}
 	tests := map[string]struct {
 		before, after *policykind.Profile
-		known         known
+		known         []snapshot.Object
 		want          []string
 	}{
 		"a good one":                        {after: profile("mine", nil)},
@@ -78,24 +72,23 @@ func TestProfileWrites(t *testing.T) {
 			want:  []string{`Deny Invalid: PolicyProfile pods, Pod, spec.group, Invalid, "", CustomResourceDefinition, Kubernetes`},
 		},
 		"an older one has the kind": {
-			after: profile("mine", nil), known: known{profiles: holds("theirs")},
+			after: profile("mine", nil), known: []snapshot.Object{created(1, "theirs")},
 			want: []string{"Warn Conflicted: PolicyProfile mine, PolicyProfile theirs, Paint.example.com"},
 		},
 		"another one has it, and this is the older": {
-			before: profile("mine", nil), after: profile("mine", nil), known: known{profiles: holds("theirs")},
+			before: profile("mine", nil), after: profile("mine", nil), known: []snapshot.Object{created(1, "theirs")},
 		},
 		"an older one had the kind before, too": {
 			before: profile("mine", nil), after: profile("mine", nil),
-			known: known{profiles: holds("theirs", api.RefusedProfile{Name: "mine", Reason: api.Conflicted})},
+			known: []snapshot.Object{created(1, "theirs"), created(2, "mine")},
 			want:  []string{"Warn Conflicted: PolicyProfile mine, PolicyProfile theirs, Paint.example.com"},
 		},
-		"its own kind is no rival":   {before: profile("mine", nil), after: profile("mine", nil), known: known{profiles: holds("mine")}},
-		"a built-in one is no rival": {after: profile("mine", nil), known: known{profiles: holds("")}},
+		"its own kind is no rival": {before: profile("mine", nil), after: profile("mine", nil), known: []snapshot.Object{created(1, "mine")}},
 		"every address is in the schema": {
-			after: profile("mine", nil), known: known{schema: paintSchema("targetRef", "colors")},
+			after: profile("mine", nil), known: []snapshot.Object{paintWithFields(t, "targetRef", "colors")},
 		},
 		"an address that is not": {
-			after: profile("mine", nil), known: known{schema: paintSchema("targetRef", "colours")},
+			after: profile("mine", nil), known: []snapshot.Object{paintWithFields(t, "targetRef", "colours")},
 			want: []string{"Warn NotRead: spec.rules[0], spec.colors.*, Paint.example.com"},
 		},
 		"a deletion": {before: profile("mine", nil)},
@@ -109,24 +102,14 @@ func TestProfileWrites(t *testing.T) {
 			if test.after != nil {
 				c.After = test.after
 			}
-			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: test.known}
-			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
+			kinds := snapshot.NewKinds().ForManifests()
+			for _, o := range test.known {
+				kinds = kinds.With(snapshot.Put(o))
+			}
+			g := &guard.Guard{Engine: effective.NewEngine()}
+			ev, err := g.Evaluate(t.Context(), (&snapshot.View{}).WithKindConfig(kinds), c, nil)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, findings(t, ev))
 		})
 	}
-}
-
-func TestProfileSchemaError(t *testing.T) {
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: known{err: errors.New("no answer")}}
-	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
-	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
-}
-
-func TestProfileWithoutKinds(t *testing.T) {
-	g := &guard.Guard{Engine: effective.NewEngine()}
-	ev, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
-	require.NoError(t, err)
-	assert.False(t, ev.Denied())
-	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, ev.Verdict(guard.EnforceDeny).Object)
 }

@@ -7,29 +7,12 @@ import (
 	"math"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
-
-// KindReader is asked about the policy kinds when what says how they are
-// read is written.
-type KindReader interface {
-	// Profiles returns the kinds that have a profile.
-	Profiles() []api.ProfileInForce
-	// Schema returns the schema of a kind, nil if the kind is not defined.
-	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
-	// ViewAfterKindChange returns the view as it would be after a *policykind.Profile or a
-	// *policykind.Definition is written: before is nil on a create, after on a
-	// delete. A kind that is read in another way then has another *policykind.Kind, or is not
-	// listed; where none is, it returns v itself. The error is a
-	// *policykind.DefinedError where the definition would be a second one of a kind.
-	ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
-}
 
 // rereadKind is a kind whose stored policies the write reads in another way.
 type rereadKind struct {
@@ -42,14 +25,14 @@ type rereadKind struct {
 // the write is not known before the API server serves them.
 func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error) {
 	if p, ok := ev.change.After.(*policykind.Profile); ok {
-		if err := ev.checkProfile(ctx, p); err != nil {
+		if err := ev.checkProfile(p); err != nil {
 			return effective.Scope{}, err
 		}
 	}
-	if ev.guard.KindReader == nil || len(ev.findings.withAction(api.Deny)) > 0 {
+	if len(ev.findings.withAction(api.Deny)) > 0 {
 		return effective.Scope{}, nil
 	}
-	after, err := ev.guard.KindReader.ViewAfterKindChange(ev.before, ev.change.Before, ev.change.After)
+	after, err := ev.before.WithKindChange(ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
 		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
 		return effective.Scope{}, nil

@@ -1,8 +1,6 @@
 package guard_test
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,21 +15,6 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// rereading is what rereads the policies where a profile or a definition is
-// written.
-type rereading struct {
-	known
-	after      *snapshot.View
-	onDeletion bool // only then
-}
-
-func (r rereading) ViewAfterKindChange(v *snapshot.View, _, after snapshot.Object) (*snapshot.View, error) {
-	if r.after == nil || r.onDeletion && after != nil {
-		return v, r.err
-	}
-	return r.after, r.err
-}
-
 // inVersion is the definition of Dye with one version.
 func inVersion(edit func(*apiextensionsv1.CustomResourceDefinition)) *policykind.Definition {
 	d := &policykind.Definition{}
@@ -43,6 +26,13 @@ func inVersion(edit func(*apiextensionsv1.CustomResourceDefinition)) *policykind
 	return d
 }
 
+// ofDye returns a view that knows the definition of Dye.
+func ofDye(v *snapshot.View) *snapshot.View {
+	return v.WithKindConfig(v.KindConfig().With(snapshot.Put(inVersion(nil))))
+}
+
+func dyeProfile(v *snapshot.View) *policykind.Profile { return v.KindConfig().Profile("dye") }
+
 // SEMANTICS section 8: a write that changes how stored policies are read needs the right to
 // override all policies of the kind as soon as one of them has overrides, and no other does.
 func TestReadingOfOverrides(t *testing.T) {
@@ -51,22 +41,19 @@ func TestReadingOfOverrides(t *testing.T) {
 		permitted = "OverrideEvaded: Dye.example.com, 2 paths"
 	)
 	top := policyDoc("Dye", "infra", "top", toGateway+"overrides: {a: 1}")
+	was := inVersion(nil)
 	in := func(policies ...string) *snapshot.View {
-		return world(t, docs(append([]string{dye, gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"),
-			policyDoc("Paint", "infra", "other", toGateway+"overrides: {strategy: patch, b: 1}")}, policies...)...))
-	}
-	// read returns the kinds of a view, Dye by another profile and not listed.
-	read := func(v *snapshot.View, profile string) *snapshot.View {
-		k := world(t, profile).Kind(api.PolicyKind{Group: "example.com", Kind: "Dye"})
-		return v.WithKinds(v.Kinds()[1:]).WithUnlisted([]*policykind.Kind{k})
+		return ofDye(world(t, docs(append([]string{dye, gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"),
+			policyDoc("Paint", "infra", "other", toGateway+"overrides: {strategy: patch, b: 1}")}, policies...)...)))
 	}
 	stored := in(top)
-	gone := stored.WithKinds(stored.Kinds()[1:])
-	was := inVersion(nil)
+	deleted := guard.Change{Operation: guard.Delete, Before: dyeProfile(stored)}
+	to := func(doc string) guard.Change {
+		return guard.Change{Operation: guard.Update, Before: dyeProfile(stored), After: dyeProfile(world(t, doc))}
+	}
 	edited := func(edit func(*apiextensionsv1.CustomResourceDefinition)) guard.Change {
 		return guard.Change{Operation: guard.Update, Before: was, After: inVersion(edit)}
 	}
-	created, deleted := guard.Change{Operation: guard.Create, After: profile("dye", nil)}, guard.Change{Operation: guard.Delete, Before: profile("dye", nil)}
 	owned := edited(nil)
 	owned.Owner = "ConfigMap infra/x"
 	nowhere := in(policyDoc("Dye", "infra", "top", "targetRefs: [{kind: Gateway, name: none}]\noverrides: {a: 1}"))
@@ -74,33 +61,31 @@ func TestReadingOfOverrides(t *testing.T) {
 	for name, c := range map[string]struct {
 		before *snapshot.View
 		change guard.Change
-		after  *snapshot.View
 		want   string // the finding, "" for none
 		may    string // for a writer with the right
 	}{
-		"a definition is deleted":           {stored, guard.Change{Operation: guard.Delete, Before: was}, gone, onTwo, permitted},
-		"a definition loses its label":      {stored, edited(nil), gone, onTwo, permitted},
+		"a definition is deleted":           {stored, guard.Change{Operation: guard.Delete, Before: was}, onTwo, permitted},
 		"a definition is written as it was": {before: stored, change: edited(nil)},
 		"a definition gets an annotation": {before: stored, change: edited(func(c *apiextensionsv1.CustomResourceDefinition) {
 			c.Annotations = map[string]string{"a": "b"}
 		})},
 		"a definition has another storage version": {stored, edited(func(c *apiextensionsv1.CustomResourceDefinition) {
 			c.Spec.Versions[0].Storage = false
-		}), nil, onTwo, permitted},
-		"a profile reads no overrides":   {stored, created, read(stored, worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}")), onTwo, permitted},
-		"a profile is stricter":          {stored, created, read(stored, dye+"\n  actions: {Conflicted: Deny}"), onTwo, permitted},
-		"a profile reads the same":       {before: stored, change: created, after: read(stored, dye)},
-		"a profile is deleted":           {stored, deleted, gone, onTwo, permitted},
-		"no policy is stored":            {before: in(), change: deleted, after: gone},
-		"no stored policy has overrides": {before: world(t, docs(worlds.ProfileDoc("Dye", "blocks: {defaults: [defaults], overrides: [overrides]}"), base(policyDoc("Dye", "infra", "top", toGateway+"defaults: {a: 1}")))), change: deleted, after: gone},
-		"a constraint holds":             {constrained, deleted, gone, "OverrideEvaded: Dye.example.com, Dye", "OverrideEvaded: Dye.example.com"},
-		"its overrides hold nowhere":     {nowhere, deleted, gone, "OverrideEvaded: Dye.example.com, 0 paths, Dye", "OverrideEvaded: Dye.example.com, 0 paths"},
-		"a definition gets an owner":     {stored, owned, gone, "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x, Dye", "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x"},
+		}), onTwo, permitted},
+		"a profile reads no overrides":   {stored, to(worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}")), onTwo, permitted},
+		"a profile is stricter":          {stored, to(dye + "\n  actions: {Conflicted: Deny}"), onTwo, permitted},
+		"a profile reads the same":       {before: stored, change: to(dye)},
+		"a profile is deleted":           {stored, deleted, onTwo, permitted},
+		"no policy is stored":            {before: in(), change: deleted},
+		"no stored policy has overrides": {before: ofDye(world(t, docs(worlds.ProfileDoc("Dye", "blocks: {defaults: [defaults], overrides: [overrides]}"), base(policyDoc("Dye", "infra", "top", toGateway+"defaults: {a: 1}"))))), change: deleted},
+		"a constraint holds":             {constrained, deleted, "OverrideEvaded: Dye.example.com, Dye", "OverrideEvaded: Dye.example.com"},
+		"its overrides hold nowhere":     {nowhere, deleted, "OverrideEvaded: Dye.example.com, 0 paths, Dye", "OverrideEvaded: Dye.example.com, 0 paths"},
+		"a definition gets an owner":     {stored, owned, "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x, Dye", "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, as := range []struct{ user, want string }{{"dev", "Deny " + c.want}, {"boss", "Warn " + c.may}} {
 				c.change.User = userOf(as.user)
-				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: c.after, onDeletion: c.change.Owner != ""}, Permissions: bossAndDev()}
+				g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), c.before, c.change, nil)
 				require.NoError(t, err)
 				if c.want == "" {
@@ -117,8 +102,8 @@ func TestReadingOfOverrides(t *testing.T) {
 func TestReadingNeedsRightOnKind(t *testing.T) {
 	v := world(t, docs(dye, base(policyDoc("Dye", "infra", "top", toGateway+"overrides: {a: 1}"))))
 	may := &owners{may: map[string][]string{"dev": {"infra/top"}}}
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: v.WithKinds(v.Kinds()[1:])}, Permissions: may}
-	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile("dye", nil), User: userOf("dev")}, nil)
+	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: may}
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: dyeProfile(v), User: userOf("dev")}, nil)
 	require.NoError(t, err)
 	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{"Dye"}, may.asked)
@@ -128,8 +113,8 @@ func TestReadingNeedsRightOnKind(t *testing.T) {
 // Deletions by the garbage collector are never denied.
 func TestReadingByGarbageCollector(t *testing.T) {
 	v := world(t, docs(dye, base(policyDoc("Dye", "infra", "top", toGateway+"overrides: {a: 1}"))))
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: v.WithKinds(v.Kinds()[1:])}, Permissions: bossAndDev()}
-	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile("dye", nil), GarbageCollected: true}, nil)
+	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev()}
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: dyeProfile(v), GarbageCollected: true}, nil)
 	require.NoError(t, err)
 	assert.False(t, ev.Denied())
 	assert.Len(t, ev.Audits, 1)
@@ -138,29 +123,20 @@ func TestReadingByGarbageCollector(t *testing.T) {
 // A write that changes how many effective policies are computed is acknowledged as any other.
 func TestReadingBlastRadius(t *testing.T) {
 	v := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1}")))
-	c := guard.Change{Operation: guard.Delete, Before: profile("paint", nil)}
+	c := guard.Change{Operation: guard.Delete, Before: v.KindConfig().Profile("paint")}
 	for limit, want := range map[int][]string{1: {"Deny BlastRadius"}, 2: nil} {
-		g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: v.WithKinds(nil)}, BlastRadius: limit}
+		g := &guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}
 		ev, err := g.Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, want, codes(t, ev))
 	}
 }
 
-func TestReadingError(t *testing.T) {
-	down := errors.New("no answer")
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{known: known{err: down}}}
-	_, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Delete, Before: inVersion(nil)}, nil)
-	require.ErrorIs(t, err, down)
-	require.EqualError(t, err, "read the kinds after the write of CustomResourceDefinition dyes.example.com: no answer")
-}
-
 func TestSecondDefinitionOfKindIsDenied(t *testing.T) {
 	d := &policykind.Definition{}
 	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
-	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
-	ev, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
+	g := &guard.Guard{Engine: effective.NewEngine()}
+	ev, err := g.Evaluate(t.Context(), typed(t, world(t, base())), guard.Change{Operation: guard.Create, After: d}, nil)
 	require.NoError(t, err)
 	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{

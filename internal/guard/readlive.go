@@ -6,8 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
@@ -30,18 +28,6 @@ func (ev *evaluation) readLive(ctx context.Context, ref api.Ref) (o snapshot.Obj
 		return nil, fmt.Errorf("get %s: %w", ref, err)
 	}
 	return o, nil
-}
-
-// readSchema reads the schema of a policy kind from the API server.
-func (ev *evaluation) readSchema(ctx context.Context, kind api.PolicyKind) (schema *apiextensionsv1.JSONSchemaProps, err error) {
-	err = ev.budget.Wait(func() error {
-		schema, err = ev.guard.KindReader.Schema(ctx, kind)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("get definition of %s: %w", kind, err)
-	}
-	return schema, nil
 }
 
 // liveReader reads objects that a view lacks from the API server, each once: they may have been

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
@@ -18,7 +20,8 @@ func TestRelaxedConstraints(t *testing.T) {
 	less := []string{"Warn RequirementUnmet ClusterPolicyConstraint c: 2 paths, HTTPRoute app/r rule-1, Gateway infra/g, HTTPRoute app/r rule-2"}
 	was := readConstraint(t, limit)
 	definition := &policykind.Definition{}
-	definition.Name = "clusterpolicyconstraints.overrule.dev"
+	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "clusterpolicyconstraints.overrule.dev", api.Group, "ClusterPolicyConstraint"
+	definition.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}}
 	gone := guard.Change{Operation: guard.Delete, Before: was}
 	edited := func(spec string) guard.Change {
 		return guard.Change{Operation: guard.Update, Before: was, After: readConstraint(t, spec)}
@@ -41,7 +44,7 @@ func TestRelaxedConstraints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.world)
-			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: v}}
+			g := &guard.Guard{Engine: effective.NewEngine()}
 			ev, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
 			require.NoError(t, err)
 			assert.False(t, ev.Denied())

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -144,21 +142,21 @@ func TestDenialStandsWithUnlistedKind(t *testing.T) {
 // A kind that is read in another way from now on may lose what its policies hold.
 func TestReadingOfUnlistedKind(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
-	direct := *v.Unlisted()[0]
-	direct.Class = api.Direct
-	profile := &policykind.Profile{PolicyProfile: api.PolicyProfile{ObjectMeta: metav1.ObjectMeta{Name: "paint"}}}
+	paint := v.KindConfig().Profile("paint")
+	direct := *paint
+	direct.Spec = api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Direct, Targets: paint.Spec.Targets}
 	for name, c := range map[string]struct {
-		after *snapshot.View
+		after snapshot.Object
 		want  bool
 	}{
-		"as before":  {v.With(del(routeRef("none"))), false},
-		"not at all": {v.WithUnlisted(nil), true},
-		"otherwise":  {v.WithUnlisted([]*policykind.Kind{&direct}), true},
+		"as before":  {paint, false},
+		"not at all": {nil, true},
+		"otherwise":  {&direct, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for user, want := range map[string]bool{"dev": c.want, "boss": false} {
-				g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev(), KindReader: rereadTo{c.after}}
-				_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile, User: userOf(user)}, nil)
+				g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev()}
+				_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: paint, After: c.after, User: userOf(user)}, nil)
 				assert.Equal(t, want, err != nil, "%s: %v", user, err)
 			}
 		})
@@ -174,27 +172,13 @@ func TestDefinitionOfUnlistedKind(t *testing.T) {
 		d.Name, d.Spec.Group, d.Spec.Names.Kind, d.Spec.Names.Plural = plural+"."+api.GatewayGroup, api.GatewayGroup, kind, plural
 		return d
 	}
-	without := v.With(del(api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"}))
-	deleted := func(d *policykind.Definition, after *snapshot.View) error {
-		g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev(), KindReader: rereadTo{after}}
+	deleted := func(d *policykind.Definition) error {
+		g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev()}
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
 		return err
 	}
-	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets"), without), "may disable their overrides")
-	require.NoError(t, deleted(of("UDPRoute", "udproutes"), v.With(del(routeRef("none")))))
-}
-
-// rereadTo reads all kinds again as in a view.
-type rereadTo struct{ after *snapshot.View }
-
-func (rereadTo) Profiles() []api.ProfileInForce { return nil }
-
-func (rereadTo) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return nil, nil
-}
-
-func (r rereadTo) ViewAfterKindChange(*snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
-	return r.after, nil
+	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets")), "may disable their overrides")
+	require.NoError(t, deleted(of("UDPRoute", "udproutes")))
 }
 
 func TestSystemDeletionWithUnlistedKind(t *testing.T) {

@@ -152,7 +152,7 @@ func (e *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, group
 
 // evaluateWith evaluates the write on the view with entries applied.
 func (e *evaluation) evaluateWith(ctx context.Context, v *snapshot.View, entries []*entry) (*guard.Decision, error) {
-	applied, err := overlayOf(e.guard, v, entries)
+	applied, err := overlayOf(v, entries)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -428,96 +427,65 @@ func TestEvaluationError(t *testing.T) {
 	}
 }
 
-// rereading makes another view of the one that it is given.
-type rereading func(*snapshot.View) (*snapshot.View, error)
-
-func (rereading) Profiles() []api.ProfileInForce { return nil }
-
-func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return nil, nil
-}
-
-func (r rereading) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
-	return r(v)
-}
-
 func TestProfileInFlight(t *testing.T) {
-	profile := guard.Change{Operation: guard.Create, After: &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
+	other := &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
 		Group: worlds.Group, Kind: "Other", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
-	}}}}
-	write := Write{Change: profile, Precondition: func() Precondition { return Precondition{UID: "p"} }}
+	}}}
+	of := func(c guard.Change) Write {
+		return Write{Change: c, Precondition: func() Precondition { return Precondition{UID: "p"} }}
+	}
+	write := of(guard.Change{Operation: guard.Create, After: other})
+	// edited is an update of the profile of Paint.
+	edited := func(s *harness, edit func(*api.PolicyProfileSpec)) Write {
+		paint := s.view().KindConfig().Profile("paint")
+		next := *paint
+		edit(&next.Spec)
+		return of(guard.Change{Operation: guard.Update, Before: paint, After: &next})
+	}
+	paint := api.PolicyKind{Group: worlds.Group, Kind: "Paint"}
 
-	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
+	t.Run("that may take an override out of force that is in flight itself", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		reads := s.read(limit)
-		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
-		s.admit(write)
-		assert.Equal(t, with("the pending write of PolicyProfile"), denials(s.evaluate(s.create(greedy))))
-	})
-	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
-		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.Permissions, s.guard.KindReader = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
-			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
-			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
-			return v.WithKinds([]*policykind.Kind{&milder}), nil
-		})
+		s.guard.Permissions = nil
 		s.admit(s.create(limit))
-		d := s.evaluate(write)
+		d := s.evaluate(edited(s, func(p *api.PolicyProfileSpec) {
+			p.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
+		}))
 		assert.True(t, d.Decision.Denied())
 		assert.True(t, d.Retry)
 	})
 	t.Run("by which it is not known what policies say", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.Permissions, s.guard.KindReader = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.WithKinds(nil).WithUnlisted(v.Kinds()), nil })
-		paint := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
-		paint.Spec.Kind = "Paint"
-		s.admit(Write{Change: guard.Change{Operation: guard.Create, After: paint}, Precondition: write.Precondition})
+		s.guard.Permissions = nil
+		w := edited(s, func(p *api.PolicyProfileSpec) { p.Unset = nil })
+		s.admit(w)
 		var unlisted *guard.UnlistedKindError
 		stored := slices.Collect(s.view().Objects(gateway.KindOf(gateway.KindHTTPRoute)))[0]
 		deletion := Write{Change: guard.Change{Operation: guard.Delete, Before: stored}, Precondition: write.Precondition}
 		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, deletion)
 		require.ErrorAs(t, err, &unlisted)
-		s.store.Observe(snapshot.Observation{Ref: paint.Ref(), UID: "p", Version: "5"})
+		s.store.Observe(snapshot.Observation{Ref: w.Change.After.Ref(), UID: "p", Version: "5"})
 		assert.Empty(t, denials(s.evaluate(deletion)), "it is observed")
-	})
-	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
-		s := newHarness(t, Options{}, gatewayGroup, route)
-		var seen []int
-		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) {
-			seen = append(seen, len(v.Readings()))
-			return v, nil
-		})
-		s.admit(write)
-		other := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
-		other.Name = "other"
-		assert.False(t, s.evaluate(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Decision.Denied())
-		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
-		l := overlay{guard: s.guard, view: s.view()}
-		finalized := write
+		l := overlay{view: s.view()}
+		finalized := edited(s, func(*api.PolicyProfileSpec) {})
 		finalized.Finalized = true
 		require.NoError(t, l.apply(finalized))
-		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
+		assert.Nil(t, l.flush().KindConfig().Of(paint))
 	})
 	t.Run("and a policy of its kind", func(t *testing.T) {
-		own := &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
-			Group: worlds.Group, Kind: "Paint", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
-		}}}
-		own.Name = "own"
-		change := Write{Change: guard.Change{Operation: guard.Create, After: own}, Precondition: write.Precondition}
-		reader := rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
+		own := *other
+		own.Name, own.Spec.Kind = "own", "Paint"
+		change := of(guard.Change{Operation: guard.Create, After: &own})
 
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.KindReader = reader
 		s.admit(change)
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"},
 			denials(s.evaluate(s.create(greedy))))
 
 		s = newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.KindReader = reader
 		s.admit(s.create(greedy))
 		assert.Equal(t, []string{"Retry TooMuch: PolicyProfile own: policies of its kind are being written"}, denials(s.evaluate(change)))
 		s.observe(greedy, "12")
@@ -525,10 +493,9 @@ func TestProfileInFlight(t *testing.T) {
 	})
 	t.Run("until its kind is listed again", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
 		s.admit(write)
-		s.store.AddKind(&policykind.Kind{PolicyProfileSpec: profile.After.(*policykind.Profile).Spec})
-		s.store.Observe(snapshot.Observation{Ref: profile.After.Ref(), UID: "p", Version: "5"})
+		s.store.AddKind(&policykind.Kind{PolicyProfileSpec: other.Spec})
+		s.store.Observe(snapshot.Observation{Ref: other.Ref(), UID: "p", Version: "5"})
 		assert.Equal(t, 1, s.log.Len(), "the view does not have it")
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"},
 			denials(s.evaluate(s.create(greedy))))
@@ -537,25 +504,17 @@ func TestProfileInFlight(t *testing.T) {
 		assert.Empty(t, s.log.relisting)
 		assert.Empty(t, denials(s.evaluate(s.create(greedy))))
 	})
-	t.Run("and that may fail", func(t *testing.T) {
-		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.admit(write)
-		s.guard.KindReader = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
-		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
-		require.ErrorIs(t, err, errLive)
-		assert.ErrorContains(t, err, "evaluate the effect of PolicyProfile on policies: ")
-	})
 	t.Run("unless it defines a kind that another one defines", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.admit(write)
-		s.admit(s.create(limit))
-		s.guard.KindReader = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
-		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "the writes after it are laid over")
-	})
-	t.Run("unless it fails", func(t *testing.T) {
-		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.admit(write)
-		s.admit(s.create(greedy))
+		defined := func(name string) *policykind.Definition {
+			d := &policykind.Definition{}
+			d.Name, d.Spec.Group, d.Spec.Names.Kind = name+"."+worlds.Group, worlds.Group, "Paint"
+			return d
+		}
+		v := s.view()
+		l := overlay{view: v.WithKindConfig(v.KindConfig().With(snapshot.Put(defined("paints"))))}
+		require.NoError(t, l.apply(of(guard.Change{Operation: guard.Create, After: defined("others")})))
+		assert.Nil(t, l.flush().KindConfig().DefinitionNamed("others."+worlds.Group))
 	})
 }
 

@@ -14,15 +14,14 @@ import (
 // overlay is a view with writes applied to it. Writes that only put or delete an object
 // are collected: a view for each would cost more than the evaluation.
 type overlay struct {
-	guard     *guard.Guard
 	view      *snapshot.View
 	collected []snapshot.Change
 	present   map[api.Ref]bool // after the collected changes
 }
 
 // overlayOf returns a view with entries applied to it, in their order.
-func overlayOf(g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
-	o := overlay{guard: g, view: v}
+func overlayOf(v *snapshot.View, entries []*entry) (*snapshot.View, error) {
+	o := overlay{view: v}
 	for _, e := range entries {
 		if err := o.apply(e.pending.write); err != nil {
 			return nil, err
@@ -59,21 +58,18 @@ func (o *overlay) apply(w Write) error {
 // applyKind applies a write of an object that changes how policies are decoded: their kinds
 // count as not listed until the API server serves them so.
 func (o *overlay) applyKind(w Write) error {
-	if o.guard.KindReader == nil {
-		return nil
-	}
-	reading := snapshot.Reading{Before: w.Change.Before, After: w.Change.After}
+	after := w.Change.After
 	if w.removes() {
-		reading.After = nil
+		after = nil
 	}
-	v, err := o.guard.KindReader.ViewAfterKindChange(o.flush(), reading.Before, reading.After)
+	v, err := o.flush().WithKindChange(w.Change.Before, after)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // admitted by an enforcement that does not deny, and not used
 	}
 	if err != nil {
 		return fmt.Errorf("evaluate the effect of %s on policies: %w", w.Change.Object().Ref(), err)
 	}
-	o.view = v.WithReading(reading) // the next one builds on it, even if this one changes nothing
+	o.view = v
 	return nil
 }
 

@@ -18,12 +18,8 @@ var otherControllers = []string{
 
 // builtinControllers are the controllers that the built-in profiles name, each once.
 var builtinControllers = sync.OnceValue(func() []string {
-	kinds, err := builtinKinds()
-	if err != nil {
-		return nil // NewProfiles returns the error
-	}
 	var out []string
-	for _, k := range kinds {
+	for _, k := range builtinKinds() {
 		out = append(out, k.Controllers...)
 	}
 	slices.Sort(out)

@@ -57,8 +57,7 @@ func TestBuiltInControllers(t *testing.T) {
 		"application-networking.k8s.aws": {lattice}, "microgateway.airlock.com": {airlock}, "policy.linkerd.io": all,
 		"gateway.networking.k8s.io": all, "gateway.networking.x-k8s.io": all,
 	}
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	kinds := policykind.BuiltinKinds()
 	for _, k := range kinds {
 		want := byGroup[k.Group]
 		if k.Kind == "DNSPolicy" || k.Kind == "TLSPolicy" {

@@ -14,10 +14,13 @@ import (
 // KindDefinition is the kind of CustomResourceDefinitions.
 var KindDefinition = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 
-// Definition is a CustomResourceDefinition in an admission request. It is not part
-// of a snapshot.
+// Definition is a CustomResourceDefinition.
 type Definition struct {
 	apiextensionsv1.CustomResourceDefinition
+	// Created is that of Profile.
+	Created int64
+	// StandIn is set for one that stands in for a definition of a cluster that was not read.
+	StandIn bool
 }
 
 // Ref returns the reference of the definition.

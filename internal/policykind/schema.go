@@ -57,23 +57,35 @@ func (s *Schema) Same(o *Schema) bool {
 func (s *Schema) Structural() (*structuralschema.Structural, error) {
 	s.unpack.Do(func() {
 		if s.err == nil {
-			s.content, s.err = structural(s.packed)
+			s.content, s.err = s.structural()
 		}
 	})
 	return s.content, s.err
 }
 
-func structural(packed []byte) (*structuralschema.Structural, error) {
-	data, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+// Props returns a copy of the schema, nil if s is nil.
+func (s *Schema) Props() (*apiextensionsv1.JSONSchemaProps, error) {
+	if s == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(flate.NewReader(bytes.NewReader(s.packed)))
 	if err != nil {
 		return nil, fmt.Errorf("decompress schema: %w", err)
 	}
-	var props apiextensionsv1.JSONSchemaProps
-	if err := json.Unmarshal(data, &props); err != nil {
+	out := new(apiextensionsv1.JSONSchemaProps)
+	if err := json.Unmarshal(data, out); err != nil {
 		return nil, fmt.Errorf("decode schema: %w", err)
 	}
+	return out, nil
+}
+
+func (s *Schema) structural() (*structuralschema.Structural, error) {
+	props, err := s.Props()
+	if err != nil {
+		return nil, err
+	}
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, &internal, nil); err != nil {
 		return nil, fmt.Errorf("decode schema: %w", err)
 	}
 	out, err := structuralschema.NewStructural(&internal)

@@ -109,7 +109,7 @@ func (a *app) createGuard() error {
 	}
 	a.engine = effective.NewEngine()
 	a.guard = &guard.Guard{
-		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius, MatchLimit: a.options.maxMatches,
+		Engine: a.engine, ReadLive: a.watcher.ReadLive, Permissions: reviewer, BlastRadius: a.options.blastRadius, MatchLimit: a.options.maxMatches,
 	}
 	return nil
 }

@@ -57,25 +57,9 @@ type View struct {
 	constraints map[api.PolicyKind][]*constraint.Constraint
 	// version is the highest resourceVersion that any source had reached.
 	version uint64
-	// reading are writes of PolicyProfiles and CRDs that the view includes and its
-	// store does not.
-	reading []Reading
+	// config is nil in a view that was made without (KindConfig).
+	config *Kinds
 }
-
-// Reading is a write of a *policykind.Profile or a *policykind.Definition, which decide
-// how policies are read. Before is nil on a create, After on a delete.
-type Reading struct{ Before, After Object }
-
-// WithReading returns the view with one more such write. Its policies must have been
-// updated for the write already.
-func (v *View) WithReading(w Reading) *View {
-	next := *v
-	next.reading = append(slices.Clip(v.reading), w)
-	return &next
-}
-
-// Readings returns these writes, in their order.
-func (v *View) Readings() []Reading { return v.reading }
 
 // With returns the view as it would be after the changes. v stays as it is.
 func (v *View) With(changes ...Change) *View {

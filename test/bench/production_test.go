@@ -65,7 +65,7 @@ func newProduction(tb testing.TB, c *worlds.Cluster) *production {
 	client, err := authorizationv1client.NewForConfig(cfg)
 	require.NoError(tb, err)
 	evaluator := &guard.Guard{
-		Engine: effective.NewEngine(), ReadLive: watcher.ReadLive, KindReader: watcher, Permissions: rights.New(client, watcher.Resource),
+		Engine: effective.NewEngine(), ReadLive: watcher.ReadLive, Permissions: rights.New(client, watcher.Resource),
 	}
 	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{

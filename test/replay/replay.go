@@ -79,7 +79,7 @@ type evaluator struct {
 
 func newEvaluator(s *state) evaluator {
 	return evaluator{s, webhook.New(webhook.Options{Store: s.store, Guard: &guard.Guard{
-		Engine: effective.NewEngine(), KindReader: s, Permissions: permissions{},
+		Engine: effective.NewEngine(), Permissions: permissions{},
 	}}).Handler()}
 }
 

@@ -88,7 +88,7 @@ var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
 func (s *state) reads(ref api.Ref) bool {
 	k := ref.PolicyKind()
 	return ref.Namespace != server.Namespace &&
-		(affects(k) || gateway.Known(k) || constraint.IsKind(k) || s.kinds.policies[k] != nil)
+		(affects(k) || gateway.Known(k) || constraint.IsKind(k) || s.kinds.Of(k) != nil)
 }
 
 // changes reports whether an update changes more than the status and what the API server
@@ -123,12 +123,8 @@ func isDeleting(o *Object) bool { return o.GetDeletionTimestamp() != nil }
 // isDropped reports whether an object is deleted with its CustomResourceDefinition, which
 // no server is asked about.
 func (s *state) isDropped(ref api.Ref) bool {
-	for _, d := range s.kinds.definitions {
-		if d.kind == ref.PolicyKind() {
-			return d.crd.DeletionTimestamp != nil
-		}
-	}
-	return false
+	d := s.kinds.DefinitionOf(ref.PolicyKind())
+	return d != nil && s.objects[d.Ref()].GetDeletionTimestamp() != nil
 }
 
 // isGarbage reports whether none of the owners of an object exists any more, or all are
@@ -146,7 +142,7 @@ func (s *state) isGarbage(o *Object) bool {
 // raw returns an object as the API server sends it.
 func (s *state) raw(o *Object) (runtime.RawExtension, error) {
 	content := o.Object
-	if kind := s.kinds.policies[refOf(o).PolicyKind()]; kind != nil {
+	if kind := s.kinds.Of(refOf(o).PolicyKind()); kind != nil {
 		content = served(kind, o)
 	}
 	data, err := json.Marshal(content)

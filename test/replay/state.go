@@ -1,14 +1,10 @@
 package replay
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,18 +20,14 @@ type state struct {
 	objects map[api.Ref]*Object
 	// live counts the objects that are not being deleted, by uid.
 	live  map[types.UID]bool
-	kinds kinds
+	kinds *snapshot.Kinds
 	store *snapshot.Store
 }
 
 // newState returns the state with these objects.
 func newState(objects []*Object) (*state, error) {
-	k, err := newKinds()
-	if err != nil {
-		return nil, err
-	}
-	s := &state{objects: make(map[api.Ref]*Object), live: make(map[types.UID]bool), kinds: k, store: snapshot.New()}
-	next := k.clone()
+	s := &state{objects: make(map[api.Ref]*Object), live: make(map[types.UID]bool), kinds: snapshot.NewKinds(), store: snapshot.New()}
+	var defining []snapshot.Change
 	for _, o := range objects {
 		s.put(o)
 		if !affects(refOf(o).PolicyKind()) {
@@ -45,11 +37,9 @@ func newState(objects []*Object) (*state, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := next.put(decoded); err != nil {
-			return nil, err
-		}
+		defining = append(defining, snapshot.Put(decoded))
 	}
-	if err := s.setKinds(next); err != nil {
+	if err := s.setKinds(s.kinds.With(defining...)); err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
@@ -77,21 +67,14 @@ func (s *state) apply(w Write) error {
 	if !affects(w.Ref.PolicyKind()) {
 		return s.show(w.Ref, w.Object)
 	}
-	next := s.kinds.clone()
 	if w.Object == nil {
-		if err := next.remove(w.Ref); err != nil {
-			return err
-		}
-		return s.setKinds(next)
+		return s.setKinds(s.kinds.With(snapshot.Delete(w.Ref)))
 	}
 	o, err := s.decode(w.Object)
 	if err != nil {
 		return err
 	}
-	if err := next.put(o); err != nil {
-		return err
-	}
-	return s.setKinds(next)
+	return s.setKinds(s.kinds.With(snapshot.Put(o)))
 }
 
 // show updates the snapshot with an object, nil if it was deleted.
@@ -117,23 +100,24 @@ func (s *state) show(ref api.Ref, o *Object) error {
 // exempt reports whether an object is a policy of the server's namespace, which do not
 // count.
 func (s *state) exempt(ref api.Ref) bool {
-	return ref.Namespace == server.Namespace && s.kinds.policies[ref.PolicyKind()] != nil
+	return ref.Namespace == server.Namespace && s.kinds.Of(ref.PolicyKind()) != nil
 }
 
 // setKinds makes these the kinds by which policies are read, and reads those again that
 // are read differently.
-func (s *state) setKinds(next kinds) error {
-	if err := next.resolve(); err != nil {
-		return err
-	}
+func (s *state) setKinds(next *snapshot.Kinds) error {
 	earlier := s.kinds
 	s.kinds = next
-	for ref := range earlier.policies {
-		if next.policies[ref] == nil {
-			s.store.RemoveKind(ref)
+	s.store.SetKinds(next)
+	for _, kind := range earlier.All() {
+		if next.Of(kind.Ref()) == nil {
+			s.store.RemoveKind(kind.Ref())
 		}
 	}
-	for _, kind := range next.changed(earlier) {
+	for _, kind := range next.All() {
+		if earlier.Of(kind.Ref()) == kind {
+			continue
+		}
 		policies, err := s.policies(kind)
 		if err != nil {
 			return err
@@ -141,10 +125,17 @@ func (s *state) setKinds(next kinds) error {
 		s.store.AddKind(kind)
 		s.store.KindListed(kind.Ref(), policies...)
 	}
-	for _, kind := range next.dropped(earlier) {
-		s.store.Replace(kind, nil)
+	for _, d := range earlier.Definitions() {
+		if now := next.DefinitionNamed(d.Name); d.Fixed && d.Served() && (now == nil || !now.Served()) {
+			s.store.Replace(d.Kind, nil)
+		}
 	}
 	return nil
+}
+
+// affects reports whether objects of a kind determine how policies are read.
+func affects(kind api.PolicyKind) bool {
+	return kind == policykind.KindProfile || kind == policykind.KindDefinition
 }
 
 // policies returns the policies of a kind, as they are read by it.
@@ -167,7 +158,7 @@ func (s *state) policies(kind *policykind.Kind) ([]snapshot.Object, error) {
 // that is not read.
 func (s *state) decode(o *Object) (snapshot.Object, error) {
 	ref := refOf(o)
-	if kind := s.kinds.policies[ref.PolicyKind()]; kind != nil {
+	if kind := s.kinds.Of(ref.PolicyKind()); kind != nil {
 		return decodePolicy(kind, o)
 	}
 	data, err := json.Marshal(o.Object)
@@ -188,75 +179,4 @@ func served(kind *policykind.Kind, o *Object) map[string]any {
 	content := runtime.DeepCopyJSON(o.Object)
 	kind.Schema().Coerce(content, nil)
 	return content
-}
-
-// Profiles implements guard.KindReader.
-func (s *state) Profiles() []api.ProfileInForce {
-	var out []api.ProfileInForce
-	for _, k := range s.kinds.profiles.Known() {
-		out = append(out, s.kinds.profiles.InForce(k, s.kinds.policies[k.Ref()] != nil))
-	}
-	return out
-}
-
-// Schema implements guard.KindReader.
-func (s *state) Schema(_ context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	for _, d := range s.kinds.definitions {
-		if d.kind != kind || !d.served {
-			continue
-		}
-		for _, v := range d.crd.Spec.Versions {
-			if v.Storage && v.Schema != nil {
-				return v.Schema.OpenAPIV3Schema, nil
-			}
-		}
-	}
-	return nil, nil
-}
-
-// ViewAfterKindChange implements guard.KindReader.
-func (s *state) ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
-	written := after
-	if written == nil {
-		written = before
-	}
-	current := s.kinds.clone()
-	current.profiles.RemoveDeleting(written.Ref().Name)
-	if err := current.resolve(); err != nil {
-		return nil, err
-	}
-	next := current.clone()
-	var err error
-	if after == nil {
-		err = next.remove(before.Ref())
-	} else {
-		err = next.put(after)
-	}
-	if err := errors.Join(err, next.resolve()); err != nil {
-		return nil, err
-	}
-	return s.viewWith(v, next, current)
-}
-
-// viewWith returns a view with other kinds.
-func (s *state) viewWith(v *snapshot.View, next, earlier kinds) (*snapshot.View, error) {
-	var changes []snapshot.Change
-	for _, kind := range next.changed(s.kinds) {
-		policies, err := s.policies(kind)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range policies {
-			changes = append(changes, snapshot.Put(p))
-		}
-	}
-	for _, kind := range next.dropped(earlier) {
-		for o := range v.Objects(kind) {
-			changes = append(changes, snapshot.Delete(o.Ref()))
-		}
-	}
-	if len(changes) == 0 && maps.Equal(next.policies, s.kinds.policies) {
-		return v, nil
-	}
-	return v.WithKinds(slices.Collect(maps.Values(next.policies))).With(changes...), nil
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,8 +30,6 @@ type world struct {
 	outcomes map[string]api.Outcome
 }
 
-var builtin = sync.OnceValues(func() (*manifest.Kinds, error) { return manifest.NewKinds() })
-
 // read returns a world of files below testdata and of text. Objects without a
 // namespace are in "default".
 func read(t *testing.T, text string, files ...string) *world {
@@ -46,9 +43,7 @@ func read(t *testing.T, text string, files ...string) *world {
 	}
 	set, err := manifest.Read(paths, strings.NewReader(text))
 	require.NoError(t, err)
-	known, err := builtin()
-	require.NoError(t, err)
-	kinds := known.Clone()
+	kinds := manifest.NewKinds(nil)
 	view, err := set.View(kinds, "default")
 	require.NoError(t, err)
 	require.Empty(t, set.Ignored(kinds))

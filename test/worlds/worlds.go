@@ -65,6 +65,7 @@ func kinds(t testing.TB, docs []string) []*policykind.Kind {
 	for _, p := range specs {
 		k, err := policykind.Compile(p, policykind.Cluster)
 		require.NoError(t, err)
+		k.Name = strings.ToLower(p.Kind)
 		out = append(out, k.WithSchema(known[p.Kind]))
 	}
 	return out

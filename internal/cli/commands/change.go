@@ -23,9 +23,9 @@ func (c *changeEvaluator) change(ctx context.Context, o *manifest.Object) (guard
 	var err error
 	switch {
 	case o.Kind == manifest.KindCRD:
-		change, err = c.crdChange(ctx, o)
+		change, err = c.crdChange(o)
 	case o.Kind == policykind.KindProfile:
-		change, err = c.profileChange(ctx, o)
+		change, err = c.profileChange(o)
 	case c.kinds.Reads(o.Kind):
 		change, err = c.objectChange(o)
 	}

@@ -269,7 +269,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		source: s, user: user, now: s.timeOfWrite(a.now()), raw: raw, validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
 		OmitCounts: a.redact}
 	return c, nil
 }
@@ -444,8 +444,11 @@ func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change)
 	var pairs []effective.Pair
 	observe := func(p effective.Pair) { pairs = append(pairs, p) }
 	decision, err := c.guard.Evaluate(ctx, c.view, change, observe)
-	if err == nil && c.kindChange != nil && c.kindChange.view != c.view && len(pairs) == 0 {
-		err = c.compareKinds(ctx, observe)
+	if err == nil && c.kindChange != nil {
+		decision.After, err = c.reread(ctx, decision.After)
+	}
+	if err == nil && c.kindChange != nil && len(pairs) == 0 && !slices.Equal(c.view.Kinds(), decision.After.Kinds()) {
+		err = c.compareKinds(ctx, decision.After, observe)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("evaluate %s: %w", change.Object().Ref(), err)

@@ -278,7 +278,7 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stderr, "warning: PolicyProfile own ")
-	assert.Contains(t, got.stderr, "PolicyProfile first of the cluster")
+	assert.Contains(t, got.stderr, "PolicyProfile first, ")
 	goldenStderr(t, got)
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)

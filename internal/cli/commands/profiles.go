@@ -90,12 +90,8 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 // exportBuiltin exports the built-in profile of a kind if the cluster cannot be
 // read because of readErr.
 func (a *app) exportBuiltin(word string, readErr error) error {
-	kinds, err := manifest.NewKinds()
-	if err != nil {
-		return err
-	}
-	s := &source{kinds: kinds}
-	items, err := profilesOfKind(s, kinds.Profiles(), word)
+	s := &source{kinds: manifest.NewKinds(nil)}
+	items, err := profilesOfKind(s, s.kinds.InForce(), word)
 	if err != nil || len(items) != 1 {
 		return readErr
 	}
@@ -111,7 +107,7 @@ func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.Profil
 		if err != nil {
 			return nil, nil, err
 		}
-		return s.kinds.Profiles(), s, nil
+		return s.kinds.InForce(), s, nil
 	}
 	config, err := a.clusterConfig()
 	if err != nil {
@@ -122,12 +118,11 @@ func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.Profil
 		return nil, nil, clusterError(err)
 	}
 	a.warnProblems(problems)
-	s := &source{installed: make(map[api.PolicyKind]bool)}
+	s := &source{installed: make(map[api.PolicyKind]bool), kinds: manifest.NewKinds(nil)}
 	for _, p := range items {
 		s.installed[p.PolicyKind] = p.Installed
 	}
-	s.kinds, err = manifest.NewKinds()
-	return items, s, err
+	return items, s, nil
 }
 
 // presentProfiles returns the profiles of the kinds that are present, and the

@@ -28,8 +28,7 @@ func listProfiles(t *testing.T, args ...string) []string {
 
 // By default the kinds that are present are listed.
 func TestProfilesFilter(t *testing.T) {
-	builtin, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	builtin := policykind.BuiltinKinds()
 	file := "testdata/profiles.yaml"
 	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file))
 	assert.Len(t, listProfiles(t, "-f", file, "--all"), len(builtin)+2)
@@ -44,8 +43,7 @@ func TestProfilesFilter(t *testing.T) {
 
 // A profile that is exported and applied is equal to the one in effect before.
 func TestExportRoundTrip(t *testing.T) {
-	builtin, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	builtin := policykind.BuiltinKinds()
 	for _, k := range builtin {
 		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", k.Ref().String(), "--export")
 		require.Equal(t, exitOK, got.code, got.stderr)

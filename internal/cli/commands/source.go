@@ -62,10 +62,8 @@ func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, e
 	if *a.config.Namespace != "" {
 		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}
+	s.kinds = manifest.NewKinds(nil)
 	var err error
-	if s.kinds, err = manifest.NewKinds(); err != nil {
-		return nil, err
-	}
 	if set, s.problems, err = a.storeSource(ctx, s, set); err != nil {
 		return nil, manifestErrors(err)
 	}
@@ -103,14 +101,12 @@ func (a *app) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source
 		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
 	s.namespaceSet = *a.config.Namespace != ""
-	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
-		return nil, err
-	}
+	s.kinds = manifest.NewKinds(view.KindConfig())
 	s.installed = make(map[api.PolicyKind]bool)
 	for _, k := range view.Kinds() {
 		s.installed[k.Ref()] = true
 	}
-	s.view = view.WithKinds(s.kinds.All())
+	s.view = view.WithKindConfig(s.kinds.Kinds).WithKinds(s.kinds.All())
 	return s, nil
 }
 
@@ -139,7 +135,7 @@ func (a *app) warnProblems(problems []cache.Problem) {
 // warnRejectedProfiles prints which PolicyProfiles of the manifests are not in
 // effect, and why.
 func (a *app) warnRejectedProfiles(kinds *manifest.Kinds) {
-	for _, r := range kinds.Refused() {
+	for _, r := range kinds.Rejected() {
 		a.warnf("PolicyProfile %s is not in effect: %s", r.Name, r.Message)
 	}
 }

@@ -47,8 +47,7 @@ func clusterView(t *testing.T, given []*policykind.Kind) *snapshot.View {
 	t.Helper()
 	set, err := manifest.Read([]string{demo + "cluster.yaml", demo + "gateway-policies.yaml", demo + "route-auth.yaml"}, nil)
 	require.NoError(t, err)
-	kinds, err := manifest.NewKinds(given...)
-	require.NoError(t, err)
+	kinds := manifest.NewKinds(snapshot.KindsOf(given...))
 	v, err := set.View(kinds, "default")
 	require.NoError(t, err)
 	return v.WithKinds(slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool {

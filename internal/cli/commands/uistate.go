@@ -58,10 +58,7 @@ func (a *app) newUnlistedState(ctx context.Context) (*uiState, error) {
 	if err := c.probe(ctx); err != nil {
 		return nil, err
 	}
-	policies, err := manifest.NewKinds()
-	if err != nil {
-		return nil, err
-	}
+	policies := manifest.NewKinds(nil)
 	u := &uiState{app: a, cluster: c, warnings: []string{fmt.Sprintf("you are not allowed to list the objects of all namespaces: these are those of namespace %s, and Overrule answers without values of policies that you are not allowed to read", c.namespace)}}
 	kinds := hierarchyKinds()
 	for _, k := range policies.All() {

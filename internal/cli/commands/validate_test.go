@@ -166,8 +166,7 @@ func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			set, err := manifest.Read([]string{demo + "cluster.yaml"}, nil)
 			require.NoError(t, err)
-			kinds, err := manifest.NewKinds()
-			require.NoError(t, err)
+			kinds := manifest.NewKinds(nil)
 			v, err := set.View(kinds, "default")
 			return v, nil, err
 		},

@@ -26,8 +26,7 @@ func constrained(t *testing.T, kind, expression string) (*snapshot.View, error) 
 	text := strings.NewReplacer("KIND", kind, "EXPRESSION", expression).Replace(authenticated)
 	set, err := Read([]string{"-"}, strings.NewReader(text))
 	require.NoError(t, err)
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	return set.View(kinds, "default")
 }
 

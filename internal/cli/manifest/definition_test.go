@@ -58,16 +58,14 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Paint, plural: paint
 		t.Run(name, func(t *testing.T) {
 			set, err := Read([]string{"-"}, strings.NewReader(strings.Replace(crd, "VERSIONS", test.versions, 1)))
 			require.NoError(t, err)
-			kinds, err := NewKinds()
-			require.NoError(t, err)
+			kinds := NewKinds(nil)
 			paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
-			assert.Nil(t, kinds.Definition(paint), "it is not known yet")
 			require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 			read, err := set.Objects[0].Definition()
 			require.NoError(t, err)
-			assert.Equal(t, read, kinds.Definition(paint))
+			assert.Equal(t, read.CustomResourceDefinition, kinds.Definition("paints.example.com").CustomResourceDefinition)
 			assert.Equal(t, paint, read.Defines())
-			assert.Equal(t, test.serves, Serves(read))
+			assert.Equal(t, test.serves, kinds.DefinitionOf(paint).Served())
 		})
 	}
 	set, err := Read([]string{"-"}, strings.NewReader("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n"))

@@ -19,7 +19,7 @@ var targetFields = []string{"targetRef", "targetRefs", "targetSelectors"}
 // not read: it has the target references of a policy, or its kind resembles one that is
 // read. It returns "" for any other object.
 func (k *Kinds) NotRead(o *Object) (why, advice string) {
-	if k.Reads(o.Kind) || k.deleted[o.Kind] || o.Kind == KindCRD {
+	if k.Reads(o.Kind) || k.notServed(o.Kind) || o.Kind == KindCRD {
 		return "", ""
 	}
 	if meant := k.resembled(o.Kind); meant != (api.PolicyKind{}) {
@@ -39,7 +39,7 @@ func (k *Kinds) profileAdvice(unknown api.PolicyKind) string {
 	const profile = "create a PolicyProfile for the kind if it is a policy kind"
 	var same []string
 	for _, known := range k.readKinds() {
-		if known.Kind == unknown.Kind && !k.Defined(unknown) {
+		if known.Kind == unknown.Kind && k.DefinitionOf(unknown) == nil {
 			same = append(same, known.String())
 		}
 	}
@@ -62,7 +62,7 @@ func hasTarget(value any) bool {
 // resembled returns the kind that is read and was probably meant by one that is not, zero
 // if there is none. A kind with a definition is not misspelled.
 func (k *Kinds) resembled(unknown api.PolicyKind) (meant api.PolicyKind) {
-	if k.Defined(unknown) {
+	if k.DefinitionOf(unknown) != nil {
 		return meant
 	}
 	least := 0

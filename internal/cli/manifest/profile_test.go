@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/messages"
 )
 
@@ -38,7 +39,7 @@ func TestProfileOrderDoesNotMatter(t *testing.T) {
 		assert.Equal(t, 1, v.Count(ownKind))
 		assert.Zero(t, v.Count(policykind.KindProfile), "a profile takes no part")
 		assert.Empty(t, set.Ignored(kinds))
-		assert.Equal(t, "p", kinds.ProfileNamed("p").Name)
+		assert.NotNil(t, kinds.Profile("p"))
 	}
 }
 
@@ -48,49 +49,30 @@ func TestOlderProfileTakesPrecedence(t *testing.T) {
 	_, _, kinds, err := view(t, late+"---\n"+early)
 	require.NoError(t, err)
 	assert.Equal(t, "z", kinds.Of(ownKind).Name)
-	require.Len(t, kinds.Refused(), 1)
-	assert.Equal(t, "a", kinds.Refused()[0].Name)
+	require.Len(t, kinds.Rejected(), 1)
+	assert.Equal(t, "a", kinds.Rejected()[0].Name)
 	_, _, kinds, err = view(t, profile("z", "Own", "")+"---\n"+profile("b", "Own", ""))
 	require.NoError(t, err)
 	assert.Equal(t, "b", kinds.Of(ownKind).Name, "of an age, the first by name")
-}
-
-func TestRemoveProfile(t *testing.T) {
-	_, set, kinds, err := view(t, profile("p", "AuthPolicy", "")+"---\n"+crd("Own", "direct", "Namespaced")+"---\n"+profile("q", "Own", ""))
-	require.NoError(t, err)
-	copied := kinds.Clone()
-	copied.RemoveProfile("q")
-	assert.Equal(t, policykind.Label, copied.Of(ownKind).Source, "the label's guess is back")
-	assert.Nil(t, copied.ProfileNamed("q"))
-	assert.Equal(t, policykind.Cluster, kinds.Of(ownKind).Source, "a clone leaves the original alone")
-	moved := *set.Objects[2]
-	moved.content = map[string]any{
-		"metadata": map[string]any{"name": "q"},
-		"spec":     map[string]any{"group": "example.com", "kind": "Other", "class": "direct", "targets": map[string]any{"fields": []any{"targetRef"}}},
-	}
-	require.NoError(t, kinds.AddProfile(&moved, 7, true))
-	assert.Equal(t, policykind.Label, kinds.Of(ownKind).Source, "the profile is of another kind now")
-	assert.NotNil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
-	assert.Nil(t, kinds.ProfileNamed("none"))
 }
 
 // A PolicyProfile with the name of the one in effect on the cluster replaces it.
 func TestClusterProfileTakesPrecedence(t *testing.T) {
 	_, set, kinds, err := view(t, profile("first", "Own", ""))
 	require.NoError(t, err)
-	known, err := NewKinds(kinds.Of(ownKind))
-	require.NoError(t, err)
-	require.NotNil(t, known.ProfileNamed("first"))
-	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.ProfileNamed("first").Spec)
+	known := NewKinds(snapshot.KindsOf(kinds.Of(ownKind)))
+	require.NotNil(t, known.Profile("first"))
+	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.Profile("first").Spec)
 	_, second, _, err := view(t, profile("second", "Own", ", sameTarget: none"))
 	require.NoError(t, err)
 	require.NoError(t, second.Check(known, "here"))
 	assert.Same(t, kinds.Of(ownKind), known.Of(ownKind))
-	require.Len(t, known.Refused(), 1)
-	assert.Contains(t, known.Refused()[0].Message, "PolicyProfile first of the cluster")
-	messages.Golden(t, known.Refused()[0].Message)
+	require.Len(t, known.Rejected(), 1)
+	assert.Contains(t, known.Rejected()[0].Message, "PolicyProfile first, ")
+	messages.Golden(t, known.Rejected()[0].Message)
+	known = NewKinds(snapshot.KindsOf(kinds.Of(ownKind)))
 	require.NoError(t, set.Check(known, "here"))
-	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "replaced")
+	assert.Empty(t, known.Rejected(), "replaced")
 	assert.Equal(t, "first", known.Of(ownKind).Name)
 }
 
@@ -101,8 +83,7 @@ func TestEqualDefinitionKeepsKind(t *testing.T) {
 	was := kinds.Of(ownKind)
 	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, kinds.Of(ownKind))
-	given, err := NewKinds(was)
-	require.NoError(t, err)
+	given := NewKinds(snapshot.KindsOf(was))
 	require.NoError(t, given.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, given.Of(ownKind))
 	_, other, _, err := view(t, crd("Own", "inherited", "Namespaced"))
@@ -115,7 +96,7 @@ func TestProfilesInstalled(t *testing.T) {
 	_, _, kinds, err := view(t, crd("Own", "direct", "Namespaced")+"---\n"+profile("p", "Other", ""))
 	require.NoError(t, err)
 	installed := make(map[string]bool)
-	for _, p := range kinds.Profiles() {
+	for _, p := range kinds.InForce() {
 		installed[p.PolicyKind.Kind+" "+p.Source+" "+p.Profile] = p.Installed
 	}
 	assert.True(t, installed["Own label "])

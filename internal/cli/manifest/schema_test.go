@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // schemaCRD defines AuthPolicy or a kind of its own, with one field in spec.
@@ -26,6 +27,7 @@ spec:
   - name: v0
     schema: {openAPIV3Schema: {type: object}}
   - name: v1
+    served: true
     storage: true
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%[3]s: {type: string}}}}}}
 `, group, kind, field)
@@ -66,8 +68,7 @@ metadata: {name: p}
 	require.NotNil(t, p)
 	assert.Same(t, v.Kind(ownKind), p.Kind)
 
-	plain, err := NewKinds()
-	require.NoError(t, err)
+	plain := NewKinds(nil)
 	assert.Nil(t, plain.Of(rate).Schema(), "the built-in kind is shared, and has none")
 }
 
@@ -82,8 +83,7 @@ func TestKindChangesWithSchema(t *testing.T) {
 	assert.Equal(t, []string{"shades"}, fieldsOf(t, copied.Of(ownKind)))
 	assert.Same(t, was, kinds.Of(ownKind), "a clone leaves the original alone")
 
-	given, err := NewKinds(was)
-	require.NoError(t, err)
+	given := NewKinds(snapshot.KindsOf(was))
 	assert.Equal(t, []string{"colors"}, fieldsOf(t, given.Of(ownKind)), "a cluster's kind brings its schema")
 	define(t, given, schemaCRD("example.com", "Own", "shades"))
 	assert.Equal(t, []string{"shades"}, fieldsOf(t, given.Of(ownKind)))

@@ -82,7 +82,7 @@ func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old
 // CRD returns what validates the objects of a kind: its definition in the manifests, or a
 // built-in one; nil if there is none or it serves no version.
 func (k *Kinds) CRD(ref api.PolicyKind) *customresource.Kind {
-	if d := k.DefinedCRD(ref); d != nil || k.Defined(ref) || k.deleted[ref] {
+	if d := k.DefinedCRD(ref); d != nil || k.Defined(ref) || k.notServed(ref) {
 		return d
 	}
 	return customresource.Builtin(ref.Group, ref.Kind)
@@ -94,7 +94,7 @@ func (k *Kinds) Validates(ref api.PolicyKind) bool { return k.Defined(ref) || k.
 // DefinedCRD returns what validates the objects of a kind by its definition in the
 // manifests; nil if there is none or it serves no version.
 func (k *Kinds) DefinedCRD(ref api.PolicyKind) *customresource.Kind {
-	if d := k.defined[ref]; d.crd != nil && serves(d.crd) {
+	if d := k.definitionOf(ref); d.Definition != nil && serves(&d.CustomResourceDefinition) {
 		return d.validator
 	}
 	return nil

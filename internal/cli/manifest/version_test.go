@@ -15,8 +15,7 @@ import (
 func TestVersionsOfBuiltinKindsAreKnown(t *testing.T) {
 	known, err := knownVersions()
 	require.NoError(t, err)
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	kinds := policykind.BuiltinKinds()
 	var builtin []api.PolicyKind
 	for _, k := range kinds {
 		builtin = append(builtin, k.Ref())
@@ -34,8 +33,7 @@ func TestServedVersionsAreKnown(t *testing.T) {
 	require.NoError(t, err)
 	set, err := Read([]string{"../../../examples/standins", "../../../examples/crds"}, nil)
 	require.NoError(t, err)
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	compared := 0
 	for _, o := range set.Objects {
 		if o.Kind != KindCRD {
@@ -43,8 +41,9 @@ func TestServedVersionsAreKnown(t *testing.T) {
 		}
 		require.NoError(t, kinds.AddDefinition(o), o.Name)
 	}
-	for ref, d := range kinds.defined {
-		for _, v := range d.crd.Spec.Versions {
+	for _, d := range kinds.definitions {
+		ref := d.Defines()
+		for _, v := range d.Spec.Versions {
 			if versions := known[ref]; versions != nil && v.Served {
 				compared++
 				assert.Contains(t, versions, v.Name, ref)

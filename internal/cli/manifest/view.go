@@ -85,7 +85,7 @@ func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return (&snapshot.View{}).WithKinds(kinds.All()).With(changes...), nil
+	return (&snapshot.View{}).WithKindConfig(kinds.Kinds).WithKinds(kinds.All()).With(changes...), nil
 }
 
 // Count is the number of objects of a kind.

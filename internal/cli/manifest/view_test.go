@@ -21,8 +21,7 @@ func view(t *testing.T, text string) (*snapshot.View, *Set, *Kinds, error) {
 	t.Helper()
 	set, err := Read([]string{"-"}, strings.NewReader(text))
 	require.NoError(t, err)
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	v, err := set.View(kinds, "here")
 	return v, set, kinds, err
 }
@@ -120,8 +119,7 @@ metadata: {name: down}
 	assert.Equal(t, api.Direct, flat.Class)
 	assert.Nil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
 	assert.Equal(t, 1, v.Count(down.Ref()))
-	builtin, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
+	builtin := policykind.BuiltinKinds()
 	assert.Len(t, v.Kinds(), len(builtin)+2, "the built-in ones and two more")
 	assert.Equal(t, []Count{
 		{api.PolicyKind{Kind: "Secret"}, 2}, {api.PolicyKind{Group: "example.com", Kind: "Other"}, 1},
@@ -130,8 +128,7 @@ metadata: {name: down}
 }
 
 func TestDefinitionKeepsBuiltinProfile(t *testing.T) {
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	set, err := Read([]string{"../../../examples/crds"}, nil)
 	require.NoError(t, err)
 	copied := kinds.Clone()
@@ -198,16 +195,14 @@ func TestViewErrors(t *testing.T) {
 }
 
 func TestRemoveInvalidDefinition(t *testing.T) {
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	assert.Error(t, kinds.RemoveDefinition(&Object{content: map[string]any{"spec": "x"}}))
 }
 
 func TestDecodeResetsCreationTime(t *testing.T) {
 	set, err := Read([]string{"-"}, strings.NewReader("apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: a, creationTimestamp: \"2025-01-01T00:00:00Z\"}\n"))
 	require.NoError(t, err)
-	kinds, err := NewKinds()
-	require.NoError(t, err)
+	kinds := NewKinds(nil)
 	for resetCreation, want := range map[bool]int64{false: 1735689600, true: 7} {
 		o, err := set.Objects[0].Decode(kinds, "here", 7, resetCreation)
 		require.NoError(t, err)
