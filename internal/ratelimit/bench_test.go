@@ -58,7 +58,7 @@ func BenchmarkNearest(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				require.NotEmpty(b, index.Nearest(&stated, 3))
+				require.NotEmpty(b, NearestOf([]*Route{index}, &stated, 3))
 			}
 		})
 	}
