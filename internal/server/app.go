@@ -72,7 +72,6 @@ func (a *app) setUp() error {
 		a.addWebhookConfig,
 		a.addWarningEvents,
 		a.addStatusWriter,
-		a.addPprof,
 		a.addProbes, // last: all readiness checks and warnings are known
 	} {
 		if err := step(); err != nil {
@@ -192,13 +191,6 @@ func (a *app) addStatusWriter() error {
 		Client: client, Profiles: a.watcher.ProfileStatuses, Constraints: a.watcher.ConstraintStatuses,
 		Changed: a.watcher.StatusesChanged(), Log: a.log.WithName("status"),
 	})
-}
-
-func (a *app) addPprof() error {
-	if isDisabled(a.options.pprofAddress) {
-		return nil
-	}
-	return a.manager.Add(&pprofServer{address: a.options.pprofAddress, log: a.log.WithName("pprof")})
 }
 
 func (a *app) addProbes() error { return a.manager.Add(a.probes) }

@@ -10,35 +10,19 @@ import (
 )
 
 // kubeconfigUsage is the help of --kubeconfig, which all commands have.
-const kubeconfigUsage = "path of a kubeconfig (default: $KUBECONFIG, else the in-cluster configuration, else ~/.kube/config)"
+const kubeconfigUsage = "path of a kubeconfig (default: $KUBECONFIG, else ~/.kube/config, else the in-cluster configuration)"
 
-// loadRESTConfig returns the client configuration of a kubeconfig. Without one it
-// uses the first of $KUBECONFIG, the in-cluster configuration and ~/.kube/config
-// that exists: in a pod, the pod's own comes before a file in its home.
+// loadRESTConfig returns the client configuration of a kubeconfig or, without one, of the
+// first of $KUBECONFIG, ~/.kube/config and the in-cluster configuration that exists.
 func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
-	var inClusterErr error
-	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
-		var cfg *rest.Config
-		if cfg, inClusterErr = rest.InClusterConfig(); inClusterErr == nil {
-			return cfg, nil
-		}
-	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	rules.WarnIfAllMissing = false // the error reports it
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	switch {
-	case err == nil:
-		return cfg, nil
-	case kubeconfig != "":
-		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
-	case !clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("read kubeconfig %q: %w", rules.Precedence, err)
-	case inClusterErr != nil:
-		return nil, fmt.Errorf("no cluster configured: %q defines none, and there is no in-cluster configuration (%w); set --kubeconfig or $KUBECONFIG", rules.Precedence, inClusterErr)
-	default:
-		return nil, fmt.Errorf("no cluster configured: $KUBECONFIG is %q, which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one", rules.Precedence)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w; set --kubeconfig, or $KUBECONFIG to a file that defines a cluster", err)
 	}
+	return cfg, nil
 }
 
 // http2Pings are the environment variables by which client-go configures HTTP/2

@@ -62,11 +62,10 @@ func TestRESTConfigPrecedence(t *testing.T) {
 func TestNoClusterConfigured(t *testing.T) {
 	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), writeKubeconfig(t, "{")
 	for name, c := range map[string]struct{ flag, variable, want string }{
-		"at all":                        {"", "", `no cluster configured: ["` + nowhere + `"] defines none, and there is no in-cluster configuration (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined); set --kubeconfig or $KUBECONFIG`},
-		"in what the environment names": {"", nowhere, `no cluster configured: $KUBECONFIG is ["` + nowhere + `"], which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one`},
-		"in a file that cannot be read": {"", broken, `read kubeconfig ["` + broken + `"]: error loading config file "` + broken + `": `},
-		"in the file that is given":     {nowhere, broken, `read kubeconfig "` + nowhere + `": stat ` + nowhere + `: no such file or directory`},
-		"in one that is broken":         {broken, "", `read kubeconfig "` + broken + `": error loading config file "` + broken + `": `},
+		"at all":                        {"", "", "read kubeconfig: invalid configuration: no configuration has been provided"},
+		"in what the environment names": {"", nowhere, "; set --kubeconfig, or $KUBECONFIG to a file that defines a cluster"},
+		"in a file that cannot be read": {"", broken, `read kubeconfig: error loading config file "` + broken + `": `},
+		"in the file that is given":     {nowhere, broken, `read kubeconfig: stat ` + nowhere + `: no such file or directory`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outsideCluster(t, nowhere)

@@ -62,6 +62,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 		Logger:                  log,
 		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:  "0", // see probeServer
+		PprofBindAddress:        o.pprofAddress,
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"overrule.dev/overrule/internal/build"
@@ -67,7 +68,7 @@ type remover struct {
 	requiredChecks int // in a row that must find nothing
 	interval       time.Duration
 	out            io.Writer
-	deletions      map[string]int // of each object; nil before the first
+	deletions      map[string]int // of each object
 }
 
 // remove deletes the ClusterRoleBinding first: a leader with that permission
@@ -75,63 +76,45 @@ type remover struct {
 // flight or that an API server authorized before it observed the deletion of the
 // binding; so one check is not enough.
 func (r *remover) remove(ctx context.Context) error {
-	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksRoleBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksRoleBinding); err != nil {
+	r.deletions = map[string]int{}
+	hooks, absent := r.client.AdmissionregistrationV1(), 0
+	if _, err := r.delete(ctx, "ClusterRoleBinding", webhooksRoleBinding, r.client.RbacV1().ClusterRoleBindings().Delete); err != nil {
 		return err
 	}
-	for absent := 0; ; {
-		found, err := r.deleteBoth(ctx)
-		if err != nil {
-			return err
-		}
-		if absent++; found {
+	err := wait.PollUntilContextCancel(ctx, r.interval, true, func(ctx context.Context) (bool, error) {
+		validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration", webhookConfigName, hooks.ValidatingWebhookConfigurations().Delete)
+		mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration", webhookConfigName, hooks.MutatingWebhookConfigurations().Delete)
+		if absent++; validating || mutating {
 			absent = 0
 		}
-		if absent == r.requiredChecks {
-			_, err := fmt.Fprintln(r.out, "webhook configurations removed: writes are no longer evaluated")
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("webhook configurations %s did not stay deleted: "+
-				"another client may recreate them, such as a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
-		case <-time.After(r.interval):
-		}
-	}
-}
-
-// deleteBoth reports whether there was something to delete.
-func (r *remover) deleteBoth(ctx context.Context) (bool, error) {
-	hooks := r.client.AdmissionregistrationV1()
-	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+webhookConfigName, hooks.ValidatingWebhookConfigurations().Delete, webhookConfigName)
-	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+webhookConfigName, hooks.MutatingWebhookConfigurations().Delete, webhookConfigName)
-	return validating || mutating, errors.Join(errValidating, errMutating)
-}
-
-// delete reports whether the object existed.
-func (r *remover) delete(ctx context.Context, what string, del func(context.Context, string, metav1.DeleteOptions) error, name string) (bool, error) {
-	err := del(ctx, name, metav1.DeleteOptions{})
+		return absent == r.requiredChecks, errors.Join(errValidating, errMutating)
+	})
 	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
+	case wait.Interrupted(err):
+		return fmt.Errorf("webhook configurations %s did not stay deleted: "+
+			"another client may recreate them, such as a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
 	case err != nil:
+		return err
+	}
+	_, err = fmt.Fprintln(r.out, "webhook configurations removed: writes are no longer evaluated")
+	return err
+}
+
+// delete reports whether the object existed. It prints what was deleted, and what was
+// recreated: each once, however often that repeats.
+func (r *remover) delete(ctx context.Context, kind, name string, del func(context.Context, string, metav1.DeleteOptions) error) (existed bool, err error) {
+	what := kind + " " + name
+	if err = del(ctx, name, metav1.DeleteOptions{}); apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
 		return false, fmt.Errorf("delete %s: %w", what, err)
 	}
-	return true, r.report(what)
-}
-
-// report prints what was deleted, and what was recreated: each once, however often
-// that repeats.
-func (r *remover) report(what string) error {
-	if r.deletions == nil {
-		r.deletions = map[string]int{}
-	}
-	r.deletions[what]++
-	var err error
-	switch r.deletions[what] {
+	switch r.deletions[what]++; r.deletions[what] {
 	case 1:
 		_, err = fmt.Fprintln(r.out, "deleted", what)
 	case 2:
 		_, err = fmt.Fprintf(r.out, "%s was recreated; deleting it again\n", what)
 	}
-	return err
+	return true, err
 }

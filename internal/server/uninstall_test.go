@@ -125,7 +125,7 @@ func TestUninstallReportsUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an invalid kubeconfig": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
+		"an invalid kubeconfig": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, "read kubeconfig: "},
 		"an argument":           {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
 		"another command":       {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
 	} {

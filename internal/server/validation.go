@@ -117,3 +117,12 @@ func isHostPort(address string) bool {
 	_, _, err := net.SplitHostPort(address)
 	return err == nil
 }
+
+// isLoopback reports whether address is HOST:PORT on the loopback interface.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+// isDisabled reports whether an address disables its listener.
+func isDisabled(address string) bool { return address == "" || address == "0" }
