@@ -12,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/annotations"
+	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
@@ -65,8 +66,8 @@ type mutableParts struct {
 // mutablePartsOf decodes the metadata of an object. The object was decoded before, so
 // its spec does not need to be.
 func mutablePartsOf(object []byte) (mutableParts, error) {
-	p := mutableParts{spec: jsonField(object, "spec")}
-	metadata := jsonField(object, "metadata")
+	p := mutableParts{spec: decode.Field(object, "spec")}
+	metadata := decode.Field(object, "metadata")
 	if metadata == nil {
 		return p, nil
 	}

@@ -54,6 +54,27 @@ func Value(data []byte) (any, error) {
 	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
+// Field returns the raw value of a field of a JSON object, nil if it is absent. It shares
+// the bytes of the object.
+func Field(object []byte, name string) []byte {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient)
+	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		found := err == nil && key.String() == name
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		if found {
+			return value
+		}
+	}
+	return nil
+}
+
 var errNotObject = errors.New("not an object")
 
 var errTrailingData = errors.New("data after the value")
