@@ -161,7 +161,7 @@ func newProgram(prog *syntax.Prog, part string) *program {
 	into := make([][]uint32, len(prog.Inst)) // the instructions before each one
 	var todo []uint32
 	for i := range prog.Inst {
-		in, pc := &prog.Inst[i], uint32(i) //nolint:gosec // G115: an index
+		in, pc := &prog.Inst[i], uint32(i)
 		switch in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
 			into[in.Out], into[in.Arg] = append(into[in.Out], pc), append(into[in.Arg], pc)

@@ -61,15 +61,11 @@ type Route struct {
 func AwaitedRoute(l *ListenerMatch) *Route {
 	at := l.Parent()
 	kind := KindHTTPRoute
-	switch l.Listener.transport() {
-	case TransportUDP:
+	switch t := l.Listener.transport(); {
+	case t == TransportUDP:
 		kind = KindUDPRoute
-	case TransportTCP:
+	case t == TransportTCP, l.Listener.Protocol == string(TransportTLS):
 		kind = KindTCPRoute
-	case TransportTLS:
-		if l.Listener.Protocol == string(TransportTLS) {
-			kind = KindTCPRoute
-		}
 	}
 	return &Route{
 		Kind: kind, Namespace: at.Namespace, Name: "*" + at.Kind + "*" + at.Name + "*" + l.Listener.Name, // no object has such a name

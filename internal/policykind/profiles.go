@@ -63,7 +63,7 @@ func BuiltinKind(ref api.PolicyKind) *Kind {
 var builtinKinds = sync.OnceValue(func() []*Kind {
 	kinds, err := readBuiltin()
 	if err != nil {
-		panic(err) // they are part of the program, and tests read them
+		panic(err) //nolint:forbidigo // they are part of the program, and tests read them
 	}
 	return kinds
 })

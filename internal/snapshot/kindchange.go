@@ -42,13 +42,13 @@ func (s *Store) SetKinds(k *Kinds) {
 // the profile that is written.
 func (v *View) WithKindChange(before, after Object) (*View, error) {
 	was, written := v.KindConfig(), after
-	if d, ok := before.(*policykind.Definition); before != nil && !(ok && d.StandIn) {
+	if d, ok := before.(*policykind.Definition); before != nil && (!ok || !d.StandIn) {
 		was = was.With(Put(before)) // the write is newer than the view
 	}
 	if err := was.checkDuplicate(before, after); err != nil {
 		return nil, err
 	}
-	change := Change{}
+	var change Change
 	if after != nil {
 		change = Put(after)
 	} else {

@@ -63,6 +63,7 @@ func KindsOf(given ...*policykind.Kind) *Kinds {
 		d := &Definition{Kind: ref, Resource: schema.GroupVersionResource{Group: ref.Group, Version: "v1"}, Namespaced: true, Schema: kind.Schema()}
 		k.definitions[unnamed(ref)] = d
 		switch kind.Source {
+		case policykind.Builtin:
 		case policykind.Label:
 			d.label = kind
 		case policykind.Cluster:
