@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -45,9 +46,12 @@ func (ev *evaluation) compareAwaited() error {
 		if at.before == nil || at.after == nil {
 			continue
 		}
+		at.before = ev.routersOf(entry).before // with what it remembers
 		re := reroutedObject{after: routes}
-		for _, parent := range at.before.ListenersGone(at.after) {
-			re.before = appendNew(re.before, ev.before.RoutesOf(parent))
+		if slices.ContainsFunc(routes, func(r *gateway.Route) bool { return r.Kind != gateway.KindHTTPRoute }) {
+			for _, parent := range at.before.ListenersGone(at.after) { // whose requests become connections
+				re.before = appendNew(re.before, ev.before.RoutesOf(parent))
+			}
 		}
 		for r := range at.allReadings(routes...) {
 			if err := o.trackMoves(at, r, re, limits); err != nil {
