@@ -61,11 +61,3 @@ func TestOutcomeAppliedAs(t *testing.T) {
 	assert.True(t, route.AppliedAs(merge.Bare, merge.Bare))
 	assert.False(t, route.AppliedAs(merge.Bare, merge.Overrides))
 }
-
-func TestOutcomeOfOtherBlocks(t *testing.T) {
-	o := fold(t, stack(policy("p", defaults(mixed, rule("a", 1)), overrides(mixed, rule("b", 1))))...).Outcomes[0]
-	assert.True(t, o.AppliedAs(merge.Defaults, merge.Defaults))
-	assert.True(t, o.AppliedAs(merge.Overrides, merge.Overrides))
-	assert.False(t, o.AppliedAs(merge.Defaults, merge.Overrides))
-	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
-}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,14 +32,6 @@ var unreadable = map[string]struct {
 			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
 		},
 		"object: decode HTTPRoute.gateway.networking.k8s.io: spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
-	},
-	"a route that is a list": {
-		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},
-		"object: decode HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal array",
-	},
-	"a policy that is a string": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw(`"x"`)},
-		"object: decode AuthPolicy.kuadrant.io: json: cannot unmarshal string",
 	},
 	"an old route whose name is a number": {
 		admissionv1.AdmissionRequest{
@@ -151,11 +142,11 @@ func TestScaleOfPolicyIsDenied(t *testing.T) {
 }
 
 func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
-	d := newTestServer(t, Options{}, cluster, gatewayAuth)
-
-	a := d.validated(t, remove(t, gatewayAuth))
-	want := said(t, a)
+	d := newTestServer(t, Options{}, cluster) // the policy has not reached the cache yet
+	want := said(t, d.validated(t, remove(t, gatewayAuth)))
 	assertNames(t, want, []string{"OverrideRemoved: ", "rules.authentication.sso", "AuthPolicy infra/gw-auth", "2 paths"})
+	d = newTestServer(t, Options{}, cluster, gatewayAuth)
+	assert.Equal(t, want, said(t, d.validated(t, remove(t, gatewayAuth))))
 
 	collection := remove(t, gatewayAuth)
 	collection.Name = "" // as deletecollection sends it
@@ -164,12 +155,6 @@ func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
 	withNull := remove(t, gatewayAuth)
 	withNull.Object = raw("null")
 	assert.Equal(t, want, said(t, d.validated(t, withNull)))
-}
-
-func TestOldObjectOfRequestOverridesStore(t *testing.T) {
-	d := newTestServer(t, Options{}, cluster) // the policy has not reached the cache yet
-	a := d.validated(t, remove(t, gatewayAuth))
-	assertNames(t, said(t, a), []string{"OverrideRemoved: ", "rules.authentication.sso", "AuthPolicy infra/gw-auth", "2 paths"})
 }
 
 func TestGenerateName(t *testing.T) {
@@ -196,21 +181,4 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	a := d.validated(t, create(t, unnamed))
 	assert.True(t, a.Allowed)
 	assert.Equal(t, []string{"this gets authentication of AuthPolicy infra/gw-auth"}, a.Warnings)
-}
-
-func TestProfileIsEvaluated(t *testing.T) {
-	d := newTestServer(t, Options{}, cluster)
-	write := func(spec string) *admissionv1.AdmissionResponse {
-		r := &admissionv1.AdmissionRequest{
-			UID: uid, Kind: metav1.GroupVersionKind{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"},
-			Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"mine"},"spec":` + spec + `}`),
-		}
-		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, r))
-		return d.validated(t, r)
-	}
-	const good = `{"group":"example.com","kind":"Paint","class":"inherited","targets":{"fields":["targetRef"]}}`
-	assert.True(t, write(good).Allowed)
-	a := write(strings.Replace(good, "example.com", "apps", 1))
-	assert.False(t, a.Allowed)
-	assert.Contains(t, said(t, a), `PolicyProfile mine is invalid: invalid profile for Paint.apps: spec.group: Invalid value: "apps": must be the group of a CustomResourceDefinition`)
 }

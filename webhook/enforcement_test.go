@@ -18,24 +18,6 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-func TestEnforcementAuditOnlyAnnotates(t *testing.T) {
-	for name, c := range verdicts {
-		t.Run(name, func(t *testing.T) {
-			d := newTestServer(t, Options{Enforcement: guard.EnforceAudit}, cluster, gatewayAuth, gatewayLimits)
-			a := d.validated(t, c.request(t))
-			assert.True(t, a.Allowed)
-			assert.Nil(t, a.Result)
-			assert.Empty(t, a.Warnings)
-			code := ""
-			if c.denied != nil {
-				code = c.denied[0]
-			}
-			assert.Equal(t, code, a.AuditAnnotations["would-deny"])
-			assert.NotContains(t, a.AuditAnnotations, "denied", "it was not")
-		})
-	}
-}
-
 func TestFailureIsAuditedLikeDenial(t *testing.T) {
 	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))

@@ -163,6 +163,7 @@ func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	}
 	stuck = c.call(PathValidate+"?timeout=1s", review(t, create(t, homeless())))
 	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
+	assert.Equal(t, unpatchedResponse(), c.call(PathMutate+"?timeout=10ms", fine).AdmissionResponse, "it leaves the write to validating")
 	rest := c.all(50, PathValidate+"?timeout=10ms", fine)
 	for range 50 {
 		a := <-rest

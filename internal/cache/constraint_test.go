@@ -85,13 +85,6 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	assert.Empty(t, r.constraintStatuses())
 }
 
-func TestReadyWithoutConstraintKinds(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(nil)
-	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
-	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
-}
-
 func TestStatusUpdateKeepsConstraint(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(clusterConstraintCRD))

@@ -24,6 +24,20 @@ func edited(c crd, edit func(*crd)) crd {
 	return c
 }
 
+// newWatcherFixture has read a cluster with an HTTPRoute, a ColorPolicy, a constraint
+// and a profile of another kind.
+func newWatcherFixture(t *testing.T) (*testRegistry, *Watcher) {
+	t.Helper()
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD, constraintCRD, colorCRD, httpCRD, paintCRD))
+	r.list(profileCRD.obj().Name, paint(t, "paint", 1, "direct"))
+	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)))
+	r.list(colorCRD.obj().Name, policy(colorCRD.kind, "app", "p"))
+	r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
+	r.list(httpCRD.obj().Name, httpRoute("r"))
+	return r, &Watcher{clients: r.clients, registry: r.registry}
+}
+
 // older serves only the versions after the first.
 func older(c *crd) { c.versions = c.versions[1:] }
 
@@ -48,6 +62,7 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 	}{
 		"the label says another class":   {colorRef, []func(*testRegistry){put(edited(colorCRD, direct))}, true},
 		"another version is stored":      {colorRef, []func(*testRegistry){put(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} }))}, true},
+		"the scope is another":           {colorRef, []func(*testRegistry){put(edited(colorCRD, func(c *crd) { c.clusterScoped = true }))}, true},
 		"the schema has one field more":  {colorRef, []func(*testRegistry){put(edited(colorCRD, func(c *crd) { c.specFields = []string{"colors"} }))}, true},
 		"the definition is edited twice": {colorRef, []func(*testRegistry){put(edited(colorCRD, direct)), put(colorCRD)}, true},
 		"its profile is edited": {paints, []func(*testRegistry){profiled(func(p profileTarget) {
@@ -73,11 +88,14 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 			r.list(grantCRD.obj().Name, &gatewayv1.ReferenceGrant{})
 			was, _ := r.store.View()
 			require.Equal(t, 1, was.Count(c.kind))
-			kind := was.Kind(c.kind)
+			kind, old := was.Kind(c.kind), r.of(c.kind)
 			for _, edit := range c.edits {
 				edit(r)
 			}
+			require.NoError(t, old.store.Replace(nil, "2"), "what arrives late is ignored")
 			v, _ := r.store.View()
+			assert.True(t, r.kindsWereChanged())
+			assert.NotSame(t, old, r.of(c.kind))
 			if !c.stays {
 				assert.Zero(t, v.Count(c.kind))
 				assert.Nil(t, v.Kind(c.kind))
@@ -86,18 +104,24 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 			}
 			assert.Equal(t, 1, v.Count(c.kind))
 			assert.Same(t, kind, v.Kind(c.kind), "with the previous configuration")
-			for _, d := range r.kinds.Definitions() {
-				if d.Kind == c.kind {
-					r.list(d.Name)
-				}
-			}
+			r.list(r.of(c.kind).Name)
 			v, _ = r.store.View()
 			assert.Zero(t, v.Count(c.kind), "objects deleted in the meantime are removed")
 			if kind != nil {
-				assert.NotNil(t, v.Kind(c.kind))
+				assert.Same(t, r.kinds.Of(c.kind), v.Kind(c.kind))
 			}
 		})
 	}
+}
+
+// of returns how a kind is read, nil if it is not.
+func (r *testRegistry) of(kind api.PolicyKind) *watchedKind {
+	for _, k := range r.watched {
+		if k.Kind == kind {
+			return k
+		}
+	}
+	return nil
 }
 
 func TestGatewayKindRestartedBeforeListIsAwaited(t *testing.T) {

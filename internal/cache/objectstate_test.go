@@ -71,13 +71,3 @@ func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
 		})
 	}
 }
-
-func TestClosedSinkObservesNothing(t *testing.T) {
-	s := snapshot.New()
-	k := routeSink(s)
-	s.Watch(func([]snapshot.Observation) { t.Error("seen after close") })
-	k.close()
-	require.NoError(t, k.Add(httpRoute("b")))
-	require.NoError(t, k.Delete(httpRoute("b")))
-	require.NoError(t, k.Replace([]any{httpRoute("b")}, "1"))
-}

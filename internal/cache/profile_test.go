@@ -13,7 +13,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/messages"
 )
 
@@ -56,18 +55,6 @@ func (r *testRegistry) readAs(ref api.PolicyKind) string {
 		}
 	}
 	return "not read"
-}
-
-// refusals are the profiles that are not in force, with the reason.
-func (r *testRegistry) refusals() map[string]api.State {
-	out := map[string]api.State{}
-	for _, s := range r.profileStatuses() {
-		out[s.Name] = ""
-		if s.Refused != nil {
-			out[s.Name] = s.Refused.Reason
-		}
-	}
-	return out
 }
 
 func TestPolicyKindsWaitForProfiles(t *testing.T) {
@@ -142,11 +129,14 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 	require.NoError(t, store.Replace(nil, "1"))
 	r.list(authCRD.obj().Name)
 	r.kindsWereChanged()
+	require.Len(t, r.statusChanged, 1)
+	<-r.statusChanged
 
 	require.NoError(t, store.Add(paint(t, "paint", 1, "direct")))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind))
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
+	assert.Len(t, r.statusChanged, 1)
 	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 	assert.Equal(t, []string{"Paint.example.com", "AuthPolicy.kuadrant.io"}, r.listedKinds())
@@ -164,144 +154,14 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
+	require.Len(t, r.statusChanged, 1)
+	<-r.statusChanged
 	require.NoError(t, store.Delete(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.listedKinds())
 	assert.True(t, r.kindsWereChanged())
+	assert.Len(t, r.statusChanged, 1)
 	assert.Equal(t, []string{"policyprofiles", "authpolicies.kuadrant.io", "paints.example.com", "paints.example.com"}, r.started)
-}
-
-func TestProfileBeforeDefinition(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(profileCRD))
-	require.NoError(t, r.profilesStore().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.Equal(t, "not read", r.readAs(paintKind))
-	assert.Equal(t, map[string]api.State{"paint": ""}, r.refusals())
-	assert.False(t, r.inForce(paintKind).Installed)
-
-	r.put(r.definitionsOf(paintCRD)[0])
-	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
-	assert.True(t, r.inForce(paintKind).Installed)
-}
-
-func (r *testRegistry) inForce(ref api.PolicyKind) api.ProfileInForce {
-	for _, f := range r.kinds.InForce() {
-		if f.PolicyKind == ref {
-			return f
-		}
-	}
-	return api.ProfileInForce{}
-}
-
-func TestOlderProfileIsInForce(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(paintCRD, profileCRD))
-	store := r.profilesStore()
-	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
-	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
-	assert.Equal(t, map[string]api.State{"older": "", "a-younger": api.Conflicted}, r.refusals())
-	conflict := r.inForce(paintKind).Refused[0].Message
-	assert.Contains(t, conflict, "PolicyProfile older, ")
-	messages.Golden(t, conflict)
-	assert.Equal(t, []api.RefusedProfile{{
-		Name: "a-younger", Reason: api.Conflicted,
-		Message: conflict,
-	}}, r.inForce(paintKind).Refused)
-	assert.Empty(t, r.allProblems(), "a conflict is no Problem")
-
-	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
-	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
-	assert.Equal(t, map[string]api.State{"a-younger": ""}, r.refusals())
-}
-
-func TestInvalidProfileIsRefused(t *testing.T) {
-	good := func() *unstructured.Unstructured { return paint(t, "good", 2, "direct") }
-	for sentence, c := range map[string]struct{ spec, why string }{
-		"it cannot be compiled": {
-			"{group: example.com, kind: Paint, class: odd, targets: {fields: [targetRef]}}", `spec.class: Unsupported value: "odd": supported values: "inherited", "direct"`},
-		"it has a field that this server does not know": {
-			"{group: example.com, kind: Paint, class: direct, targets: {fields: [targetRef]}, upsideDown: true}",
-			`unknown field "spec.upsideDown"; `},
-		"it has a field of another type": {
-			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "from: string"},
-		"it has no spec": {"{}", "spec.kind: Required value"},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			r := newTestRegistry(t)
-			r.replace(r.definitionsOf(paintCRD, profileCRD))
-			store := r.profilesStore()
-			require.NoError(t, store.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
-			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "although the other is older")
-			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
-			problems := r.allProblems()
-			require.Len(t, problems, 1)
-			assert.Equal(t, "policyprofiles.overrule.dev/bad", problems[0].Resource)
-			assert.ErrorContains(t, problems[0].Err, "profile not used: ")
-			assert.ErrorContains(t, problems[0].Err, c.why)
-			messages.Golden(t, problems[0].Err.Error())
-
-			require.NoError(t, store.Update(written(t, "good", 2, c.spec)))
-			assert.Equal(t, "not read", r.readAs(paintKind), "a profile that became invalid is not in force")
-			assert.Len(t, r.allProblems(), 2)
-		})
-	}
-}
-
-func TestUnreadableProfileIsListedWithItsKind(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(profileCRD, authCRD))
-	odd := written(t, "odd", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {}, upsideDown: true}")
-	require.NoError(t, r.profilesStore().Replace([]any{odd}, "1"))
-	got := r.inForce(authKind)
-	assert.Equal(t, "built-in", got.Source)
-	assert.True(t, got.Installed)
-	require.Len(t, got.Refused, 1)
-	assert.Equal(t, api.Invalid, got.Refused[0].Reason)
-}
-
-func TestProfilesListLabelOnlyKinds(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(colorCRD))
-	kinds := policykind.BuiltinKinds()
-	assert.Len(t, r.kinds.InForce(), len(kinds)+1)
-	got := r.inForce(colorRef)
-	assert.Equal(t, "label", got.Source)
-	assert.True(t, got.Installed)
-	assert.False(t, r.inForce(authKind).Installed)
-}
-
-func TestProfileTakesPrecedenceOverLabel(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(colorCRD, profileCRD))
-	own := written(t, "color", 1, "{group: policies.example.com, kind: ColorPolicy, class: direct, targets: {fields: [targetRef]}}")
-	require.NoError(t, r.profilesStore().Replace([]any{own}, "1"))
-	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
-	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
-	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "the kind has a profile")
-	require.NoError(t, r.profilesStore().Replace(nil, "2"))
-	assert.Equal(t, "inherited by label ", r.readAs(colorRef))
-	assert.Empty(t, r.allProblems())
-}
-
-func TestProfileChangesSignalStatusChanged(t *testing.T) {
-	r := newTestRegistry(t)
-	statusChanged := func() bool {
-		select {
-		case <-r.statusChanged:
-			return true
-		default:
-			return false
-		}
-	}
-	r.replace(r.definitionsOf(profileCRD, authCRD))
-	assert.False(t, statusChanged())
-	store := r.profilesStore()
-	require.NoError(t, store.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.True(t, statusChanged())
-	r.put(r.definitionsOf(paintCRD)[0])
-	assert.False(t, statusChanged())
-	require.NoError(t, store.Delete(paint(t, "paint", 1, "direct")))
-	assert.True(t, statusChanged())
 }
 
 func TestProfileWithInvalidMetadataIsAbsent(t *testing.T) {
@@ -327,4 +187,29 @@ func TestOlder(t *testing.T) {
 	assert.Equal(t, "v1", r.versionOf(tls))
 	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"httproutes", "tlsroutes", "tlsroutes"}, r.started)
+}
+
+// What a profile that is misread means is not known: another one is in force.
+func TestMisreadProfileIsRefused(t *testing.T) {
+	for sentence, c := range map[string]struct{ spec, why string }{
+		"it has a field that this server does not know": {
+			"{group: example.com, kind: Paint, class: direct, targets: {fields: [targetRef]}, upsideDown: true}",
+			`unknown field "spec.upsideDown"; `},
+		"it has a field of another type": {
+			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "from: string"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newTestRegistry(t)
+			r.replace(r.definitionsOf(paintCRD, profileCRD))
+			require.NoError(t, r.profilesStore().Replace([]any{paint(t, "good", 2, "direct"), written(t, "bad", 1, c.spec)}, "1"))
+			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "although the other is older")
+			assert.Equal(t, api.Invalid, r.profileStatuses()[0].Refused.Reason)
+			assert.Nil(t, r.profileStatuses()[1].Refused)
+			problems := r.allProblems()
+			require.Len(t, problems, 1)
+			assert.Equal(t, "policyprofiles.overrule.dev/bad", problems[0].Resource)
+			assert.ErrorContains(t, problems[0].Err, c.why)
+			messages.Golden(t, problems[0].Err.Error())
+		})
+	}
 }

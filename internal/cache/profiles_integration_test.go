@@ -66,7 +66,6 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	assert.Equal(t, "paints", served[len(served)-2].Resource)
 	require.Len(t, r.ProfileStatuses(), 1)
 	assert.Nil(t, r.ProfileStatuses()[0].Refused)
-	rereads(t, r)
 	constraintsComeAndGo(t, e, r)
 
 	// A Watcher that starts now waits for the profiles, and List reads them.

@@ -190,65 +190,6 @@ func TestKindRemovedBeforeListIsNotAwaited(t *testing.T) {
 	assert.Equal(t, []string{colorCRD.obj().Name}, r.stopped)
 }
 
-func TestRecreatedDefinitionRestartsKind(t *testing.T) {
-	r := newTestRegistry(t)
-	r.replace(r.definitionsOf(colorCRD))
-	old := r.watched[colorCRD.obj().Name].store
-	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
-	r.kindsWereChanged()
-
-	r.put(r.definitionsOf(colorCRD)[0])
-	assert.Len(t, r.started, 1, "nothing changed")
-	assert.False(t, r.kindsWereChanged())
-
-	direct := colorCRD
-	direct.label = "direct"
-	r.put(r.definitionsOf(direct)[0])
-	assert.Len(t, r.started, 2)
-	assert.True(t, r.kindsWereChanged())
-	assert.True(t, r.store.Pending(colorRef))
-	require.NoError(t, old.Replace(nil, "2"))
-	assert.True(t, r.store.Pending(colorRef), "a list of the old reflector does not count")
-	v, _ := r.store.View()
-	require.NotNil(t, v.Kind(colorRef), "it stays until it is listed")
-	assert.Equal(t, api.Inherited, v.Kind(colorRef).Class)
-	assert.Equal(t, 1, v.Count(colorRef))
-
-	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "b"))
-	v, _ = r.store.View()
-	require.NotNil(t, v.Kind(colorRef))
-	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
-	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted in the meantime")
-	assert.NotNil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "b"}))
-}
-
-func TestKindIsRestartedOnlyIfConfigChanges(t *testing.T) {
-	for sentence, c := range map[string]struct {
-		edit   func(*crd)
-		starts int
-	}{
-		"nothing changed":                  {func(*crd) {}, 1},
-		"a field more, which may be wrong": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 2},
-		"the label says another class":     {func(c *crd) { c.label = "direct" }, 2},
-		"the label is gone":                {func(c *crd) { c.label = "" }, 1},
-		"another version is stored":        {func(c *crd) { c.versions = []string{"v2", "v1"} }, 2},
-		"the scope changed":                {func(c *crd) { c.clusterScoped = true }, 2},
-		"it is not established any more":   {func(c *crd) { c.pending = true }, 1},
-		"a field that makes it inherited":  {func(c *crd) { c.label, c.specFields = "true", []string{"defaults"} }, 2},
-		"a schema that changes the guess":  {func(c *crd) { c.label = "true" }, 2},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			r := newTestRegistry(t)
-			changed := colorCRD
-			r.replace(r.definitionsOf(changed))
-			c.edit(&changed)
-			r.put(r.definitionsOf(changed)[0])
-			assert.Len(t, r.started, c.starts)
-			assert.Equal(t, changed.label != "" && !changed.pending, len(r.servedResources()) == 1)
-		})
-	}
-}
-
 func TestProblemIsLoggedOnce(t *testing.T) {
 	r := newTestRegistry(t)
 	log, lines := newLogBuffer()

@@ -95,6 +95,7 @@ func TestClosedSinkDropsEvents(t *testing.T) {
 	k := routeSink(s)
 	require.NoError(t, k.Add(httpRoute("a")))
 	k.listed = func() { t.Error("listed after close") }
+	s.Watch(func([]snapshot.Observation) { t.Error("seen after close") })
 	k.close()
 
 	require.NoError(t, k.Add(httpRoute("b")))

@@ -209,22 +209,6 @@ func TestSilentWatchIsRestarted(t *testing.T) {
 	})
 }
 
-func TestSilentWatchThatCannotBeRestartedIsStale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
-		s.answer(nil, *httpRoute("a"))
-		w := watcherOf(s, logr.Discard())
-		during(t, w, func() {
-			<-s.watched
-			s.failCalls(errLost)
-			time.Sleep(silenceTimeout + StaleAfter + 2*time.Second)
-			require.ErrorIs(t, w.CheckFresh(route), errLost)
-			s.failCalls(nil)
-			<-s.watched
-		})
-	})
-}
-
 func TestSuspendedProcessRestartsWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}

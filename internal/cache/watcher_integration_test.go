@@ -46,16 +46,12 @@ func TestACluster(t *testing.T) {
 
 	t.Run("follows changes", func(t *testing.T) { follows(t, e) })
 	t.Run("policy kinds are installed and removed", func(t *testing.T) { kindsComeAndGo(t, e) })
-	t.Run("the label of a kind changes", func(t *testing.T) { kindsChange(t, e) })
 	t.Run("profiles are created and deleted", func(t *testing.T) { profilesComeAndGo(t, e) })
 	t.Run("TLSRoutes are served in an older version only", func(t *testing.T) { olderRoutes(t, e) })
 	t.Run("GRPCRoutes are removed and reinstalled", func(t *testing.T) { grpcRoutesComeAndGo(t, e) })
 	t.Run("a kind is forbidden", func(t *testing.T) { forbids(t, e) })
-	t.Run("gateways are forbidden", func(t *testing.T) { forbidsGateways(t, e) })
 	t.Run("connections are cut for a while", func(t *testing.T) { heals(t, e) })
 	t.Run("a new leader catches up", func(t *testing.T) { catchesUp(t, e) })
-	t.Run("a new leader catches up with a changed kind", func(t *testing.T) { catchesUpWithChangedKind(t, e) })
-	t.Run("a new leader catches up without permission for a kind", func(t *testing.T) { catchesUpWithoutPermission(t, e) })
 	t.Run("schemas", func(t *testing.T) { hasSchemas(t, e) })
 	t.Run("Live", func(t *testing.T) { asksLive(t, e) })
 	t.Run("List", func(t *testing.T) { lists(t, e) })
@@ -139,28 +135,6 @@ func kindsComeAndGo(t *testing.T, e *env.Env) {
 	assert.Empty(t, r.lines.errors(), "a removed kind is no error")
 }
 
-func kindsChange(t *testing.T, e *env.Env) {
-	const label = "gateway.networking.k8s.io/policy"
-	r := startWatcher(t, e.Config)
-	r.ready(t)
-	class := func() api.ProfileClass {
-		v, _ := r.store.View()
-		if k := v.Kind(colourRef.PolicyKind()); k != nil && v.Get(colourRef) != nil {
-			return k.Class
-		}
-		return ""
-	}
-	require.Equal(t, api.Inherited, class())
-
-	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"=direct", "--overwrite"))
-	soon(t, func() bool { return class() == api.Direct }, "the kind is not direct")
-	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"-"))
-	soon(t, func() bool { return !r.knows("ColorPolicy") && !r.has(colourRef) }, "the kind is still known")
-	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"=inherited"))
-	soon(t, func() bool { return class() == api.Inherited }, "the kind does not come back")
-	assert.Empty(t, r.lines.errors())
-}
-
 func grpcRoutesComeAndGo(t *testing.T, e *env.Env) {
 	before := startWatcher(t, e.Config)
 	before.ready(t)
@@ -212,15 +186,6 @@ func forbids(t *testing.T, e *env.Env) {
 	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not work")
 	assert.True(t, r.has(colourRef))
 	assert.Len(t, r.Served(), 5)
-}
-
-func forbidsGateways(t *testing.T, e *env.Env) {
-	groups := allowedTo()
-	groups[api.GatewayGroup] = gatewayResources("gateways")
-	r := startWatcher(t, e.MustAddUser(t, "no-gateways", nil, rules(groups)...).Config)
-	soon(t, func() bool { return len(r.store.Waiting()) == 1 && len(r.Problems()) == 1 }, "it waits for more than gateways")
-	assert.Equal(t, []string{"gateways"}, r.store.Waiting())
-	assert.True(t, isForbidden(r.Problems(), "gateways.gateway.networking.k8s.io"))
 }
 
 func heals(t *testing.T, e *env.Env) {

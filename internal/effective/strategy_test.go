@@ -83,12 +83,6 @@ func TestPolicyWithoutRulesReplaces(t *testing.T) {
 	}
 }
 
-// The outcome of the policy above names the policy without a rule as the winner.
-func TestLostToPolicyWithoutRules(t *testing.T) {
-	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
-	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1, Whole: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
-}
-
 // On a target where the oldest wins, a newer policy without a rule does not
 // replace an older one; an older one without a rule replaces.
 func TestPolicyWithoutRulesWhereOldestWins(t *testing.T) {

@@ -127,29 +127,9 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-func TestClassPolicies(t *testing.T) {
-	v := world(t, twoGateways())
-	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
-	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
-	assert.Equal(t, []string{
-		"Paint istio g1/http r1#rule-1: a=5 top/overrides",
-		"Paint istio g1/http r2#rule-1: a=5 top/overrides",
-		"Paint istio g2/http r2#rule-1: a=5 top/overrides",
-		"Paint envoy g3/http r3#rule-1: a=1 p/bare",
-	}, rulesOf(walked(t, v, effective.Scope{All: true})))
-}
-
 // Invalid policies and refused targets have no effect; kinds are independent.
 func TestPoliciesWithoutEffect(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))
-	t.Run("an invalid policy", func(t *testing.T) {
-		v := world(t, docs(base, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 5\na: 1")))
-		assert.Empty(t, walked(t, v, effective.Scope{All: true}))
-	})
-	t.Run("a target in another namespace", func(t *testing.T) {
-		v := world(t, docs(base, policyDoc("Paint", "other", "p", "targetRefs: [{kind: HTTPRoute, name: r, namespace: app}]\na: 1")))
-		assert.Empty(t, walked(t, v, effective.Scope{All: true}))
-	})
 	t.Run("policies of another kind have a fold of their own", func(t *testing.T) {
 		v := world(t, docs(base,
 			policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\noverrides: {a: 1}"),

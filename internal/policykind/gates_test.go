@@ -55,19 +55,6 @@ func TestAlternative(t *testing.T) {
 	assert.False(t, ok, "a profile that names none has none")
 }
 
-// The built-in profiles of kinds with several authentication methods have alternatives.
-func TestBuiltinGatesAndAlternatives(t *testing.T) {
-	auth := builtin(t, "AuthPolicy")
-	assert.True(t, auth.IsGate(keyOf(t, "when")))
-	a, one, _ := auth.Alternative(keyOf(t, "rules.authentication.a"))
-	b, other, _ := auth.Alternative(keyOf(t, "rules.authentication.b"))
-	assert.Equal(t, a, b)
-	assert.NotEqual(t, one, other)
-	_, _, ok := auth.Alternative(keyOf(t, "rules.authorization.a"))
-	assert.False(t, ok, "each of these must be met")
-	assert.True(t, builtin(t, "RateLimitPolicy").IsGate(keyOf(t, "when")))
-}
-
 // SEMANTICS section 3, gates outside blocks.
 func TestGatesOutsideBlocks(t *testing.T) {
 	const gate = `"when": [{"predicate": "false"}]`

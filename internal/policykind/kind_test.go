@@ -11,17 +11,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestCompile(t *testing.T) {
-	t.Run("sameTarget of inherited kinds is hierarchical, of direct ones none", func(t *testing.T) {
-		assert.Equal(t, api.Hierarchical, compiled(t, nil).SameTarget)
-		assert.Equal(t, api.None, compiled(t, func(p *api.PolicyProfileSpec) { p.Class, p.Blocks = api.Direct, api.ProfileBlocks{} }).SameTarget)
-		assert.Equal(t, api.Hierarchical, compiled(t, func(p *api.PolicyProfileSpec) {
-			p.Class, p.SameTarget, p.Blocks = api.Direct, api.Hierarchical, api.ProfileBlocks{}
-		}).SameTarget)
-		assert.Equal(t, api.None, compiled(t, func(p *api.PolicyProfileSpec) { p.SameTarget = api.None }).SameTarget)
-	})
-}
-
 func TestActions(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) {
 		p.Actions = map[api.ReasonCode]api.Action{api.ReasonOverridden: api.Deny}

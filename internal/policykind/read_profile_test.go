@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/messages"
@@ -274,8 +273,4 @@ func TestPolicySame(t *testing.T) {
 	assert.True(t, a.Same(spec(t, k, "rank: x")))
 	c, d := spec(t, k, onRoute+"overrides: {when: 'true', c: 1}"), spec(t, k, onRoute+"overrides: {when: 'false', c: 1}")
 	assert.False(t, c.Same(d), "another condition")
-}
-
-func TestPolicyRef(t *testing.T) {
-	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "p"}, spec(t, mustCompile(t, "{}"), onRoute).Ref())
 }

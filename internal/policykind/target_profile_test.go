@@ -68,6 +68,9 @@ func TestReadTargetsByProfile(t *testing.T) {
 		"a group that is left out is Gateway API's": {
 			"{}", "targetRef: {kind: HTTPRoute, name: r}", []policykind.Target{{Ref: route}},
 		},
+		"its own namespace, written out": {
+			"{}", "targetRefs: [{kind: HTTPRoute, name: r, namespace: app}, {kind: HTTPRoute, name: r}]", []policykind.Target{{Ref: route}},
+		},
 		"none, where other objects attach policies": {
 			"attachment: {extensionRef: true}", "a: 1", nil,
 		},
@@ -226,6 +229,9 @@ func TestReadTargetsByProfile(t *testing.T) {
 		"from any": {
 			"targets: {classFrom: ['*']}", "targetRef: {kind: GatewayClass, name: istio, namespace: app}", []policykind.Target{{Ref: class}},
 		},
+		"from none, as by default": {
+			"{}", "targetRef: {kind: GatewayClass, name: istio}", []policykind.Target{{Ref: class, Refused: "GatewayClass"}},
+		},
 		"from one that may not": {
 			infraClass, "targetRef: {kind: GatewayClass, name: istio}",
 			[]policykind.Target{{Ref: class, Refused: "infra, ops"}},
@@ -363,6 +369,7 @@ func TestSelectorTargetString(t *testing.T) {
 		"Gateway with any labels":                    selecting(gw, ""),
 		"Gateway with a=b in any namespace":          selecting(gw, "a=b", anyNamespace),
 		"Gateway with a=b in namespaces with team=x": selecting(gw, "a=b", inNamespaces("team=x")),
+		"HTTPRoute app/r":                            {Ref: ref("HTTPRoute", "app", "r")},
 		"Service app/s port 80":                      {Ref: service("app", "s"), Port: 80},
 		"Gateway app/g section http port 80":         {Ref: ref("Gateway", "app", "g"), Section: "http", Port: 80},
 		"GatewayClass istio":                         {Ref: ref("GatewayClass", "", "istio")},

@@ -1,15 +1,11 @@
 package server
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,17 +68,6 @@ func TestSilentConnectionsAreEvicted(t *testing.T) {
 	b.requireResponds()
 }
 
-func TestConnectionsWithoutARequestAreEvicted(t *testing.T) {
-	b := newLimitedServer(t, 2)
-	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
-	for range 6 {
-		conn, err := dialer.DialContext(t.Context(), "tcp", b.address)
-		require.NoError(t, err)
-		defer func() { _ = conn.Close() }()
-	}
-	b.requireResponds()
-}
-
 func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
 	for name, send := range map[string]string{
 		"half a header":                       "POST /validate HTTP/1.1\r\nHost: ",
@@ -102,75 +87,6 @@ func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
 	}
 }
 
-func TestHTTP2IsNotServed(t *testing.T) {
-	b := newLimitedServer(t, 10)
-	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{"h2"}
-	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
-	require.ErrorContains(t, err, "remote error: tls: no application protocol")
-	config.NextProtos = []string{"h2", "http/1.1"}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
-	require.NoError(t, err)
-	assert.Equal(t, "http/1.1", conn.(*tls.Conn).ConnectionState().NegotiatedProtocol)
-	require.NoError(t, conn.Close())
-	b.requireResponds()
-}
-
-// endlessReader is a body of many spaces.
-type endlessReader struct {
-	left int
-	sent atomic.Int64
-}
-
-func (e *endlessReader) Read(p []byte) (int, error) {
-	if e.left == 0 {
-		return 0, io.EOF
-	}
-	n := min(len(p), e.left)
-	copy(p, bytes.Repeat([]byte(" "), n))
-	e.left -= n
-	e.sent.Add(int64(n))
-	return n, nil
-}
-
-func TestLargeBodyIsRejected(t *testing.T) {
-	for name, length := range map[string]int64{"with length": 100 << 20, "in chunks": -1} {
-		t.Run(name, func(t *testing.T) {
-			b := newLimitedServer(t, 10)
-			body := &endlessReader{left: 100 << 20}
-			r := b.request(t.Context(), body)
-			r.ContentLength = length
-			response, err := b.certificates.client().Do(r)
-			if err == nil { // else the connection was closed while it was sent
-				assert.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
-				require.NoError(t, response.Body.Close())
-			}
-			assert.Less(t, body.sent.Load(), int64(50<<20), "most of it was never read")
-			b.requireResponds()
-		})
-	}
-}
-
-// Compressed bodies are not decompressed: API servers do not send any.
-func TestGzipBodyIsNotDecompressed(t *testing.T) {
-	var bomb bytes.Buffer
-	packer := gzip.NewWriter(&bomb)
-	_, err := io.Copy(packer, &endlessReader{left: 64 << 20})
-	require.NoError(t, err)
-	require.NoError(t, packer.Close())
-	b := newLimitedServer(t, 10)
-	r := b.request(t.Context(), &bomb)
-	r.Header.Set("Content-Encoding", "gzip")
-	response, err := b.certificates.client().Do(r)
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	assert.Equal(t, http.StatusBadRequest, response.StatusCode)
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "invalid AdmissionReview: ")
-	b.requireResponds()
-}
-
 func TestLargeHeaderIsRejected(t *testing.T) {
 	b := newLimitedServer(t, 10)
 	for length, want := range map[int]int{
@@ -184,14 +100,5 @@ func TestLargeHeaderIsRejected(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		assert.Equal(t, want, response.StatusCode, length)
 	}
-	b.requireResponds()
-}
-
-func TestOldTLSVersionsAreRejected(t *testing.T) {
-	b := newLimitedServer(t, 10)
-	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
-	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
-	require.ErrorContains(t, err, "remote error: tls: protocol version not supported")
 	b.requireResponds()
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -83,6 +84,8 @@ func TestProfileOfKind(t *testing.T) {
 			before := snapshot.NewKinds().With(definitions...)
 			k := before.With(c.changes...)
 			assert.Equal(t, []string{c.paint, c.rate}, []string{asRead(k.Of(paintKind)), asRead(k.Of(rateLimit))})
+			late := snapshot.NewKinds().With(definitions[0]).With(c.changes...).With(definitions[1:]...)
+			assert.Equal(t, asRead(k.Of(rateLimit)), asRead(late.Of(rateLimit)), "in any order")
 			assert.Equal(t, []string{"label ", "built-in "}, []string{asRead(before.Of(paintKind)), asRead(before.Of(rateLimit))}, "the earlier ones stay")
 			var refused map[string]api.State
 			for p := range k.Profiles() {
@@ -98,6 +101,14 @@ func TestProfileOfKind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestProfilesOfKindsThatAreNotInstalled(t *testing.T) {
+	all := snapshot.NewKinds().InForce()
+	assert.Len(t, all, len(policykind.BuiltinKinds()))
+	for _, f := range all {
+		assert.False(t, f.Installed)
 	}
 }
 
@@ -125,28 +136,159 @@ func TestKindsOfGivenKinds(t *testing.T) {
 	assert.Same(t, guess, snapshot.KindsOf(guess).With(put(t, "b", rateLimit, 0, "")).Of(paintKind))
 }
 
-// What the policies of a kind are that is read differently is not known.
+// Of two definitions of a kind, the older served one is used; none but its own for a kind that is
+// read in fixed versions.
+func TestTwoDefinitions(t *testing.T) {
+	definition := func(plural string, year int64, served bool) *policykind.Definition {
+		d := defined(paintKind, plural, "direct")
+		if d.CreationTimestamp = metav1.Unix(year, 0); !served {
+			d.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		}
+		return d
+	}
+	paints := definition("paints", 2025, true)
+	for name, c := range map[string]struct {
+		other *policykind.Definition
+		used  string
+	}{
+		"the other one is younger":     {definition("aaas", 2026, true), "paints.example.com"},
+		"the other one is older":       {definition("zzzs", 2024, true), "zzzs.example.com"},
+		"they are of an age":           {definition("aaas", 2025, true), "aaas.example.com"},
+		"the other one is not served":  {definition("aaas", 2024, false), "paints.example.com"},
+		"the other one is of no label": {defined(paintKind, "aaas", ""), "paints.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := snapshot.NewKinds().With(snapshot.Put(paints), snapshot.Put(c.other))
+			assert.Equal(t, c.used, k.DefinitionOf(paintKind).Name)
+			for _, d := range k.Definitions() {
+				kind, err := k.Policy(d)
+				switch {
+				case d.Name == c.used:
+					assert.Same(t, k.Of(paintKind), kind)
+				case d.Served() && len(c.other.Labels) > 0:
+					assert.Equal(t, &policykind.DefinedError{Kind: paintKind, By: c.used}, err)
+				default:
+					require.NoError(t, err)
+					assert.Nil(t, kind)
+				}
+			}
+		})
+	}
+	for _, kind := range []api.PolicyKind{routeKind, policykind.KindProfile, constraint.Kind} {
+		d := snapshot.ParseDefinition(&defined(kind, "aaas", "inherited").CustomResourceDefinition)
+		_, err := snapshot.NewKinds().With(snapshot.Put(d)).Policy(d)
+		assert.Equal(t, &policykind.DefinedError{Kind: kind, By: snapshot.DefinitionName(kind)}, err)
+	}
+}
+
+// A kind has the schema of its definition, and stays the very same while that is the same.
+func TestKindHasSchemaOfDefinition(t *testing.T) {
+	typed := func(kind api.PolicyKind, field string) *policykind.Definition {
+		d := defined(kind, "paints", "direct")
+		d.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+			Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{field: {Type: "string"}},
+		}}
+		return d
+	}
+	kinds := snapshot.NewKinds().With(snapshot.Put(typed(rateLimit, "rates")), snapshot.Put(typed(paintKind, "colors")))
+	for kind, field := range map[api.PolicyKind]string{rateLimit: "rates", paintKind: "colors"} {
+		props, err := kinds.Of(kind).Schema().Structural()
+		require.NoError(t, err)
+		assert.Contains(t, props.Properties, field)
+		props2, err := kinds.Schema(kind)
+		require.NoError(t, err)
+		assert.Contains(t, props2.Properties, field)
+	}
+	assert.Nil(t, policykind.BuiltinKind(rateLimit).Schema(), "the built-in kind is shared, and has none")
+	none, err := kinds.Schema(routeKind)
+	require.NoError(t, err)
+	assert.Nil(t, none)
+	assert.Same(t, kinds.Of(paintKind), kinds.With(snapshot.Put(typed(paintKind, "colors"))).Of(paintKind))
+	assert.NotSame(t, kinds.Of(paintKind), kinds.With(snapshot.Put(typed(paintKind, "shades"))).Of(paintKind))
+}
+
+// What the policies of a kind are that is read differently is not known. Writes in flight are
+// applied in order. A profile that is going replaces no other one.
 func TestWithKindChange(t *testing.T) {
 	profiles := defined(policykind.KindProfile, "policyprofiles", "")
 	profiles.Spec.Versions[0].Name = "v1alpha1"
+	constraints := defined(constraint.ClusterKind, "clusterpolicyconstraints", "")
+	constraints.Spec.Versions[0].Name = "v1alpha1"
+	routes := defined(routeKind, "httproutes", "")
 	labelled := defined(paintKind, "paints", "direct")
-	k := snapshot.NewKinds().With(snapshot.Put(profiles), snapshot.Put(labelled), put(t, "a", rateLimit, 2024, ""), snapshot.Put(defined(rateLimit, "ratelimitpolicies", "")))
-	v := (&snapshot.View{}).WithKindConfig(k).WithKinds(k.All())
+	labelled.CreationTimestamp = metav1.Unix(2020, 0)
+	k := snapshot.NewKinds().With(snapshot.Put(profiles), snapshot.Put(labelled), snapshot.Put(constraints), snapshot.Put(routes),
+		put(t, "a", rateLimit, 2024, ""), snapshot.Put(defined(rateLimit, "ratelimitpolicies", "")))
+	stored := puts(policy(t, k.Of(paintKind), "p"), route(t, "r"), constraintOn(t, "Paint", "", "c", "true"))
+
+	edited := func(d *policykind.Definition, edit func(*policykind.Definition)) *policykind.Definition {
+		out := &policykind.Definition{CustomResourceDefinition: *d.DeepCopy()}
+		edit(out)
+		return out
+	}
+	second := defined(paintKind, "aaas", "direct")
+	unserved := func(d *policykind.Definition) { d.Spec.Versions[0].Served = false }
+	pending := edited(second, func(d *policykind.Definition) { d.Status = apiextensionsv1.CustomResourceDefinitionStatus{} })
+	other := defined(api.PolicyKind{Group: "example.com", Kind: "Other"}, "aaas", "")
+	profile := func(name string, year int, edits ...func(*policykind.Profile)) *policykind.Profile {
+		p := put(t, name, rateLimit, year, "").Object.(*policykind.Profile)
+		for _, edit := range edits {
+			edit(p)
+		}
+		return p
+	}
+	owned := func(p *policykind.Profile) { p.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }
+	terminating := func(p *policykind.Profile) { p.DeletionTimestamp = &metav1.Time{} }
+	type writes [][2]snapshot.Object // before and after
+	deleted := func(o snapshot.Object) [2]snapshot.Object { return [2]snapshot.Object{o, nil} }
+	a, too := k.Profile("a"), profile("too", 2025)
+	both, paint, rates := []string{"Paint", "RateLimitPolicy"}, []string{"Paint"}, []string{"RateLimitPolicy"}
 	for name, c := range map[string]struct {
-		before, after    snapshot.Object
+		also             []snapshot.Object
+		writes           writes
 		listed, unlisted []string
+		gone             api.PolicyKind
 	}{
-		"a definition is written as it was": {labelled, labelled, []string{"Paint", "RateLimitPolicy"}, nil},
-		"a profile is created":              {nil, put(t, "b", paintKind, 2024, "").Object, []string{"RateLimitPolicy"}, []string{"Paint"}},
-		"a younger profile is created":      {nil, put(t, "b", rateLimit, 2025, "").Object, []string{"Paint", "RateLimitPolicy"}, nil},
-		"a profile is deleted":              {k.Profile("a"), nil, []string{"Paint"}, []string{"RateLimitPolicy"}},
-		"a definition is deleted":           {labelled, nil, []string{"RateLimitPolicy"}, nil},
-		"a definition loses its label":      {labelled, defined(paintKind, "paints", ""), []string{"RateLimitPolicy"}, nil},
-		"that of the profiles is deleted":   {profiles, nil, []string{"Paint"}, []string{"RateLimitPolicy"}},
+		"a definition is written as it was":       {nil, writes{{labelled, labelled}}, both, nil, api.PolicyKind{}},
+		"one of Gateway API is written as it was": {nil, writes{{routes, routes}}, both, nil, api.PolicyKind{}},
+		"a profile is written as it was":          {nil, writes{{a, a}}, both, nil, api.PolicyKind{}},
+		"a profile is created":                    {nil, writes{{nil, put(t, "b", paintKind, 2024, "").Object}}, rates, paint, paintKind},
+		"a younger profile is created":            {nil, writes{{nil, put(t, "b", rateLimit, 2025, "").Object}}, both, nil, api.PolicyKind{}},
+		"a profile says another class":            {nil, writes{{a, put(t, "a", rateLimit, 2024, "class: direct").Object}}, paint, rates, api.PolicyKind{}},
+		"a profile is deleted":                    {nil, writes{deleted(a)}, paint, rates, api.PolicyKind{}},
+
+		"a definition is deleted":                           {nil, writes{deleted(labelled)}, rates, nil, paintKind},
+		"a definition is not served any more":               {nil, writes{{labelled, edited(labelled, unserved)}}, rates, nil, paintKind},
+		"a definition loses its label":                      {nil, writes{{labelled, defined(paintKind, "paints", "")}}, rates, nil, paintKind},
+		"that of the profiles is deleted":                   {nil, writes{deleted(profiles)}, paint, rates, api.PolicyKind{}},
+		"that of a kind of Gateway API is deleted":          {nil, writes{deleted(routes)}, both, nil, routeKind},
+		"that of constraints is deleted":                    {nil, writes{deleted(constraints)}, both, nil, constraint.ClusterKind},
+		"that of a kind that is not read is deleted":        {nil, writes{deleted(other)}, both, nil, api.PolicyKind{}},
+		"the first of two is deleted":                       {[]snapshot.Object{second}, writes{deleted(labelled)}, rates, paint, paintKind},
+		"both profiles are deleted":                         {[]snapshot.Object{too}, writes{deleted(too), deleted(a)}, paint, rates, api.PolicyKind{}},
+		"the profiles are not defined, and one is deleted":  {[]snapshot.Object{too}, writes{deleted(profiles), deleted(too)}, paint, rates, api.PolicyKind{}},
+		"one is of another kind now, the other is deleted":  {[]snapshot.Object{too}, writes{{too, put(t, "too", other.Defines(), 2025, "").Object}, deleted(a)}, paint, rates, api.PolicyKind{}},
+		"a younger profile stays":                           {[]snapshot.Object{too}, writes{deleted(a)}, both, nil, api.PolicyKind{}},
+		"a younger profile has an owner":                    {[]snapshot.Object{profile("too", 2025, owned)}, writes{deleted(a)}, paint, rates, api.PolicyKind{}},
+		"a younger profile waits for a finalizer":           {[]snapshot.Object{profile("too", 2025, terminating)}, writes{deleted(a)}, paint, rates, api.PolicyKind{}},
+		"an older profile has an owner, and is in force":    {[]snapshot.Object{profile("too", 2023, owned)}, writes{deleted(a)}, paint, rates, api.PolicyKind{}},
+		"one profile is going, and one stays":               {[]snapshot.Object{profile("too", 2025, owned), profile("third", 2026)}, writes{deleted(a)}, both, nil, api.PolicyKind{}},
+		"that with an owner is deleted, and the other not":  {[]snapshot.Object{profile("too", 2023, owned)}, writes{deleted(profile("too", 2023, owned))}, both, nil, api.PolicyKind{}},
+		"a second definition that is not served is edited":  {[]snapshot.Object{pending}, writes{{pending, pending}}, both, nil, api.PolicyKind{}},
+		"a second definition that is served is edited":      {[]snapshot.Object{second}, writes{{second, second}}, both, nil, api.PolicyKind{}},
+		"a second definition is not served any more":        {[]snapshot.Object{second}, writes{{second, pending}}, both, nil, api.PolicyKind{}},
+		"a second definition is deleted":                    {[]snapshot.Object{second}, writes{deleted(second)}, both, nil, api.PolicyKind{}},
+		"a definition of a kind without another is created": {nil, writes{{nil, other}}, both, nil, api.PolicyKind{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after, err := v.WithKindChange(c.before, c.after)
-			require.NoError(t, err)
+			is := k.With(puts(c.also...)...)
+			v := (&snapshot.View{}).WithKindConfig(is).WithKinds(is.All()).With(stored...)
+			after := v
+			for _, w := range c.writes {
+				var err error
+				after, err = after.WithKindChange(w[0], w[1])
+				require.NoError(t, err)
+			}
 			kinds := func(all []*policykind.Kind) (out []string) {
 				for _, k := range all {
 					out = append(out, k.Kind)
@@ -155,7 +297,31 @@ func TestWithKindChange(t *testing.T) {
 			}
 			assert.Equal(t, c.listed, kinds(after.Kinds()))
 			assert.Equal(t, c.unlisted, kinds(after.Unlisted()))
+			for _, kind := range []api.PolicyKind{paintKind, routeKind, constraint.ClusterKind} {
+				assert.Equal(t, kind != c.gone, after.Count(kind) == 1, kind)
+				assert.Equal(t, 1, v.Count(kind), "the view stays")
+			}
 			assert.Len(t, v.Kinds(), 2, "the view stays")
 		})
 	}
+	v := (&snapshot.View{}).WithKindConfig(k).WithKinds(k.All())
+	for name, c := range map[string]struct {
+		before, after snapshot.Object
+		by            *policykind.Definition
+	}{
+		"a second definition is created":             {nil, pending, labelled},
+		"a second definition is given the kind":      {other, second, labelled},
+		"a second definition is served":              {pending, second, labelled},
+		"one of a kind of Gateway API, of no plural": {nil, defined(routeKind, "aaas", ""), routes},
+	} {
+		_, err := v.WithKindChange(c.before, c.after)
+		assert.Equal(t, &policykind.DefinedError{Kind: c.by.Defines(), By: c.by.Name}, err, name)
+	}
+	unread := (&snapshot.View{}).WithKindConfig(k).WithUnlisted(k.All())
+	same, err := unread.WithKindChange(labelled, edited(labelled, func(d *policykind.Definition) { d.Labels["x"] = "y" }))
+	require.NoError(t, err)
+	assert.Len(t, same.Unlisted(), 2, "a kind that is not listed is read as before")
+	less, err := unread.WithKindChange(labelled, nil)
+	require.NoError(t, err)
+	assert.Len(t, less.Unlisted(), 1)
 }

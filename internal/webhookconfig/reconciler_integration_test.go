@@ -180,20 +180,6 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		assert.Zero(t, got.Code, got.Stderr)
 	})
 
-	t.Run("reverts edits", func(t *testing.T) {
-		for kind, path := range map[string]string{"validating": "/validate", "mutating": "/mutate"} {
-			rule := map[string]string{"validating": "2", "mutating": "1"}[kind]
-			got := s.plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
-				`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"},{"op":"remove","path":"/webhooks/0/rules/`+rule+`"},
-				  {"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}]`)
-			require.Zero(t, got.Code, got.Stderr)
-			s.eventually(t, "failurePolicy", "Fail")
-			s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
-			got = s.plane.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
-			assert.Equal(t, path, got.Stdout)
-		}
-	})
-
 	t.Run("removes what server-side apply keeps and switches it off", func(t *testing.T) {
 		before, _ := s.configured("matchConditions")
 		service, _ := s.configured("clientConfig.service")
@@ -224,14 +210,6 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		assert.Equal(t, selector, again, "it stays as the cloud wrote it")
 	})
 
-	t.Run("creates a deleted configuration again", func(t *testing.T) {
-		for _, kind := range []string{"validating", "mutating"} {
-			got := s.plane.Kubectl("delete", kind+"webhookconfiguration/overrule")
-			require.Zero(t, got.Code, got.Stderr)
-			s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
-		}
-	})
-
 	t.Run("records an Event for a denial, and none for a dry run", func(t *testing.T) {
 		require.True(t, s.denies("AuthPolicy", "default"), "a dry run, as those above")
 		got := s.plane.Apply(strings.Replace(broken("AuthPolicy", "default"), "name: broken", "name: loud", 1))
@@ -242,16 +220,6 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		}
 		env.Soon(t, func() bool { return strings.Contains(recorded(), "loud") }, "there is no Event")
 		assert.Equal(t, "Warning Invalid AuthPolicy default/loud\n", recorded())
-	})
-
-	t.Run("adds rules for a new kind", func(t *testing.T) {
-		require.False(t, s.denies("RateLimitPolicy", "default"))
-		s.mu.Lock()
-		s.resources.Policies = append(s.resources.Policies, webhookconfig.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
-		s.mu.Unlock()
-		s.changed <- struct{}{}
-		s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, `["authpolicies","ratelimitpolicies"]`)
-		env.Soon(t, func() bool { return s.denies("RateLimitPolicy", "default") }, "the new kind is not evaluated")
 	})
 
 	t.Run("trusts the old authority and the new one", func(t *testing.T) {

@@ -198,16 +198,6 @@ func TestUnknownKindsKeepRules(t *testing.T) {
 	})
 }
 
-func TestNewBundleIsPublished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := startReconciler(t, "first")
-		o.authority.rotate("first,second")
-		synctest.Wait()
-		assert.Equal(t, "first,second", string(o.validating(t).ClientConfig.CABundle))
-		assert.Equal(t, []string{"first", "first,second"}, o.authority.publishedBundles())
-	})
-}
-
 func TestNewKindAddsRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")

@@ -121,32 +121,14 @@ func TestRightsUnavailable(t *testing.T) {
 }
 
 func TestInvalidChangeFlags(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
+	change := []string{"-f", demo + "route-auth.yaml"}
+	assertErrors(t, change, map[string]errorCase{
 		"--may-override on a cluster": {
-			[]string{"check", "-f", demo + "route-auth.yaml", "--may-override"},
+			[]string{"check", "--may-override"}, exitError,
 			"invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply",
 		},
-		"--may-override of diff on a cluster": {
-			[]string{"diff", "-f", demo + "route-auth.yaml", "--may-override"}, "invalid --may-override: requires --against",
-		},
-		"a negative limit": {
-			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--blast-radius-limit=-1"),
-			"--blast-radius-limit",
-		},
-		"an unknown enforcement": {
-			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--enforcement=none"),
-			`invalid value "none" for --enforcement`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", c.args...)
-			assert.Equal(t, exitError, got.code)
-			assert.Contains(t, got.stderr, c.want)
-			goldenStderr(t, got)
-			assert.Empty(t, got.stdout)
-		})
-	}
+		"--may-override of diff on a cluster": {[]string{"diff", "--may-override"}, exitError, "invalid --may-override: requires --against"},
+		"a negative limit":                    {append(against("cluster"), "check", "--blast-radius-limit=-1"), exitError, "--blast-radius-limit"},
+		"an unknown enforcement":              {append(against("cluster"), "check", "--enforcement=none"), exitError, `invalid value "none" for --enforcement`},
+	})
 }

@@ -55,13 +55,6 @@ func TestCheckConstraints(t *testing.T) {
 		args              []string
 		want              []string
 	}{
-		"a policy that meets the constraint": {
-			clusterConstraint("authenticated", someAuth), lowerAuth, nil, []string{"CREATE AuthPolicy lower"},
-		},
-		"a deletion that violates it": {
-			clusterConstraint("authenticated", someAuth) + lowerAuth, lowerAuth, []string{"--delete"},
-			[]string{"DELETE AuthPolicy lower RequirementUnmet (RulesLost)"},
-		},
 		"a constraint that is created applies to later objects": {
 			lowerAuth, clusterConstraint("none", "!has(effective.rules)") + strings.Replace(lowerAuth, "a: 1", "b: 1", 1), nil,
 			[]string{"CREATE ClusterPolicyConstraint none (RequirementUnmet)", "UPDATE AuthPolicy lower (RequirementUnmet)"},

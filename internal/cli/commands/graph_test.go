@@ -71,22 +71,11 @@ spec:
 }
 
 func TestGraphErrors(t *testing.T) {
-	for name, c := range map[string]struct {
-		args   []string
-		code   int
-		stderr string
-	}{
-		"not found":    {[]string{"graph", "httproute/none"}, exitNegative, "not found"},
-		"format":       {[]string{"graph", "-o", "json"}, exitError, `invalid value "json" for --output: must be one of mermaid, dot, svg`},
-		"unknown kind": {[]string{"graph", "--kind", "NoPolicy"}, exitError, "invalid --kind"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", append(c.args, demoWorld...)...)
-			assert.Equal(t, c.code, got.code)
-			assert.Contains(t, got.stderr, c.stderr)
-			assert.Empty(t, got.stdout)
-		})
-	}
+	assertErrors(t, append([]string{"graph"}, demoWorld...), map[string]errorCase{
+		"not found":    {[]string{"httproute/none"}, exitNegative, "not found"},
+		"format":       {[]string{"-o", "json"}, exitError, `invalid value "json" for --output: must be one of mermaid, dot, svg`},
+		"unknown kind": {[]string{"--kind", "NoPolicy"}, exitError, "invalid --kind"},
+	})
 }
 
 // Without a path the picture is valid, and has the policies that are on none.

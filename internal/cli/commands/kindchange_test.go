@@ -95,32 +95,6 @@ func TestProfileAppliesToLaterChanges(t *testing.T) {
 	}
 }
 
-// definedAs defines OwnPolicies, by a plural name.
-func definedAs(plural string) string {
-	return fmt.Sprintf(`
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]s.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: OwnPolicy, plural: %[1]s}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`, plural)
-}
-
-func TestDuplicateDefinitionIsDenied(t *testing.T) {
-	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}"))
-	args := append(against("cluster"), "--against", stored)
-	lower := ownPolicy("lower", "toystore", "size: 2")
-	assert.Equal(t, []string{"CREATE CustomResourceDefinition aaas.example.com NotRead", "CREATE OwnPolicy lower (Overridden)"},
-		verdicts(check(t, definedAs("aaas")+lower, args...)), "the duplicate does not apply to later objects")
-	assert.Equal(t, []string{"UPDATE CustomResourceDefinition ownpolicies.example.com"}, verdicts(check(t, definedAs("ownpolicies"), args...)))
-	got := run(t, definedAs("aaas"), append(args, "check", "--delete", "-f", "-", "-o", "json")...)
-	assert.Zero(t, got.code, got.stderr)
-}
-
 func TestUpdateAndDeleteProfile(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
 		ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
@@ -142,51 +116,6 @@ func TestUpdateAndDeleteProfile(t *testing.T) {
 	got = run(t, ownProfile("absent", "none"), append(args, "check", "--delete", "-f", "-")...)
 	assert.Equal(t, exitNegative, got.code)
 	assert.Contains(t, got.stderr, "cannot delete PolicyProfile absent: not found")
-}
-
-// The built-in profile takes effect again when the PolicyProfile is deleted.
-func TestDeleteProfileRestoresBuiltin(t *testing.T) {
-	own := `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: own}
-spec:
-  group: kuadrant.io
-  kind: AuthPolicy
-  class: inherited
-  targets: {fields: [targetRef]}
-`
-	args := append(against("cluster", "gateway-policies", "route-auth"), "--against", write(t, "own.yaml", own))
-	got := run(t, own, append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
-	require.Equal(t, exitOK, got.code, got.stderr)
-	items := decode[api.ChangeList](t, got.stdout).Items
-	require.Len(t, items, 2)
-	rules := items[0].Rules
-	assert.Equal(t, "rules", rules[0].Rule, "each top-level field was a rule")
-	assert.Nil(t, rules[0].After)
-	assert.Equal(t, "rules.authentication.api-key", rules[1].Rule)
-	assert.Nil(t, rules[1].Before)
-}
-
-// The definition of a kind that is deleted takes its policies along; defined
-// again, there are none.
-func TestReplaceDefinition(t *testing.T) {
-	crd := func(label string) string {
-		return `
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ownpolicies.example.com, labels: {gateway.networking.k8s.io/policy: ` + label + `}}
-spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: ownpolicies}}
-`
-	}
-	stored := write(t, "stored.yaml", crd("direct")+ownPolicy(createdLastYear("first"), "edge", "size: 1"))
-	args := append(against("cluster"), "--against", stored)
-	second := ownPolicy("second", "edge", "size: 2")
-	assert.Equal(t, []string{"CREATE OwnPolicy second (Conflicted)"}, verdicts(check(t, second, args...)))
-	updated := "UPDATE CustomResourceDefinition ownpolicies.example.com"
-	assert.Equal(t, []string{updated, "CREATE OwnPolicy second (Conflicted)"}, verdicts(check(t, crd("direct")+second, args...)))
-	assert.Equal(t, []string{updated, "CREATE OwnPolicy second (RulesLost)"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
 }
 
 // authOf is a profile of AuthPolicies.
@@ -265,94 +194,4 @@ func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got = runOnStoredPolicies(t, nil, []error{nil, errGone}, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "markdown", "--redact-values")
 	assert.Contains(t, got.stderr, "it failed; details are omitted")
 	assert.NotContains(t, got.stderr, "gone")
-}
-
-// A profile of the cluster is older than any that a change creates.
-func TestClusterProfileTakesPrecedence(t *testing.T) {
-	var spec api.PolicyProfile
-	require.NoError(t, yaml.Unmarshal([]byte(authOf("first", "hierarchical")), &spec))
-	kind, err := policykind.Compile(spec.Spec, policykind.Cluster)
-	require.NoError(t, err)
-	kind.Name = "first"
-	given := []*policykind.Kind{kind}
-	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Contains(t, got.stderr, "warning: PolicyProfile own ")
-	assert.Contains(t, got.stderr, "PolicyProfile first, ")
-	goldenStderr(t, got)
-	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	got = runOnStoredPolicies(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
-	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-}
-
-// ownDefinition is the definition of OwnPolicies with a schema of their spec.
-func ownDefinition(spec string) string {
-	return `
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ownpolicies.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}}}}
-`
-}
-
-// A change of the schema changes how stored policies are read.
-func TestSchemaDefaultsOfStoredPolicies(t *testing.T) {
-	spec := func(target, overrides string) string {
-		return "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" +
-			"targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {sectionName: {" + target + "}}}, " +
-			"overrides: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" + overrides + "}}}}"
-	}
-	plain := spec("type: string", "size: {type: integer, nullable: true}")
-	for name, c := range map[string]struct {
-		was, is, policy string
-		want            string
-	}{
-		"nothing changes":                        {plain, plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
-		"a section that is not there by default": {plain, spec("type: string, default: none", ""), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-		"a rule that is there by default only":   {spec("type: string", "size: {type: integer, default: 1}"), plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-		"another value by default":               {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("first"), "edge", c.policy))
-			got := check(t, ownDefinition(c.is), append(against("cluster"), "--against", stored)...)
-			assert.Equal(t, []string{c.want}, verdicts(got))
-		})
-	}
-}
-
-// With manifests, too, the field paths of a profile are validated against the
-// definition of its kind.
-func TestProfileIsValidatedAgainstDefinition(t *testing.T) {
-	definition := write(t, "crd.yaml", `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ownpolicies.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      schema:
-        openAPIV3Schema:
-          type: object
-          properties:
-            spec: {type: object, properties: {targetRef: {type: object}, override: {type: object}}}
-`)
-	all := check(t, ownProfile("own", "none"), "--against", definition)
-	require.Len(t, all, 1)
-	assert.Equal(t, []string{"CREATE PolicyProfile own (NotRead)"}, verdicts(all))
-	assert.Contains(t, all[0].Warnings[0].Message, "blocks.overrides[0]: spec.overrides is not in the schema of OwnPolicy.example.com")
 }

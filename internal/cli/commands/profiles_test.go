@@ -105,11 +105,7 @@ func TestProfilesOnCluster(t *testing.T) {
 
 func TestProfilesErrors(t *testing.T) {
 	file := "testdata/profiles.yaml"
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
+	assertErrors(t, []string{"profiles"}, map[string]errorCase{
 		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `unknown kind "PodPolicy": profile not found, and no CustomResourceDefinition has the label gateway.networking.k8s.io/policy; create a PolicyProfile`},
 		"two arguments":            {[]string{"a", "b"}, 2, "usage: kubectl overrule profiles [KIND]"},
 		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "invalid --export: requires exactly one kind"},
@@ -117,14 +113,7 @@ func TestProfilesErrors(t *testing.T) {
 		"a format":                 {[]string{"-o", "x"}, 2, `invalid value "x" for --output`},
 		"a file that is not there": {[]string{"-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"no kubeconfig":            {[]string{"--kubeconfig", "nowhere"}, 2, "read the kubeconfig"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", append([]string{"profiles"}, c.args...)...)
-			assert.Equal(t, c.code, got.code)
-			assert.Contains(t, got.stderr, c.want)
-			assert.Empty(t, got.stdout)
-		})
-	}
+	})
 	got := clusterProfiles(t, errors.New("gone"), "profiles")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "read the cluster: gone; or specify manifests with -f or --against")

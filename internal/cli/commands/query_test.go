@@ -141,11 +141,7 @@ kind: CustomResourceDefinition
 metadata: {name: authpolicies.example.com, labels: {gateway.networking.k8s.io/policy: inherited}}
 spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: authpolicies}}
 `)
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
+	assertErrors(t, nil, map[string]errorCase{
 		"an object that does not exist":  {append(demoManifests(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
 		"an object in another namespace": {append(demoManifests(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found"},
 		"a class that does not exist":    {append(demoManifests(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
@@ -173,15 +169,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		"a change that is missing":       {[]string{"diff", "-f", missing}, 2, "file does not exist"},
 		"an unknown enforcement":         {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement`},
 		"an argument to check":           {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", c.args...)
-			assert.Equal(t, c.code, got.code)
-			assert.Contains(t, got.stderr, c.want)
-			goldenStderr(t, got)
-			assert.Empty(t, got.stdout)
-		})
-	}
+	})
 }
 
 func TestVerboseReportsIgnoredObjects(t *testing.T) {

@@ -124,11 +124,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, c
 
 func TestReachErrors(t *testing.T) {
 	shapes := []string{"reach", "-f", "testdata/shapes.yaml", "-A"}
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
+	assertErrors(t, nil, map[string]errorCase{
 		"no policy of the name":           {append(gep713("2"), "reach", "colorpolicy/p9"), 1, "ColorPolicy default/p9 not found"},
 		"a rule that it does not set":     {append(gep713("2"), "reach", "colorpolicy/p1", "size"), 1, "rule size not found in ColorPolicy default/p1"},
 		"an invalid rule":                 {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "invalid RULE"},
@@ -149,15 +145,7 @@ func TestReachErrors(t *testing.T) {
 		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
 		"manifests that cannot be read":   {[]string{"reach", "a/b", "-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `invalid --kind: unknown kind "x"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", c.args...)
-			assert.Equal(t, c.code, got.code)
-			assert.Contains(t, got.stderr, c.want)
-			goldenStderr(t, got)
-			assert.Empty(t, got.stdout)
-		})
-	}
+	})
 }
 
 // The paths of most kinds end above the backends: for a Service without policies, its

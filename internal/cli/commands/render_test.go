@@ -259,11 +259,7 @@ func TestRenderDocumentFormat(t *testing.T) {
 }
 
 func TestRenderErrors(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
+	assertErrors(t, []string{"render", "-f", "testdata/render/world.yaml"}, map[string]errorCase{
 		"a table":                       {[]string{"-o", "table"}, exitError, `error: invalid value "table" for --output`},
 		"an unknown format":             {[]string{"-o", "xml"}, exitError, `error: invalid value "xml" for --output`},
 		"an object that does not exist": {[]string{"-n", "infra", "gateway/none"}, exitNegative, "error: Gateway infra/none not found"},
@@ -272,15 +268,7 @@ func TestRenderErrors(t *testing.T) {
 		"too many arguments":            {[]string{"gateway", "edge", "more"}, exitError, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
 		"a name without a kind":         {[]string{"edge"}, exitError, `error: invalid argument "edge"`},
 		"a file that does not exist":    {[]string{"-f", "testdata/none"}, exitError, "testdata/none: file does not exist"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := runRender(t, "", c.args...)
-			assert.Equal(t, c.code, got.code)
-			assert.Empty(t, got.stdout)
-			assert.Contains(t, got.stderr, c.want)
-			goldenStderr(t, got)
-		})
-	}
+	})
 	got := run(t, "", "effective", "-o", "documents", "-f", "testdata/render/world.yaml")
 	assert.Equal(t, exitError, got.code, "no other command writes documents")
 }

@@ -257,30 +257,20 @@ spec:
 func TestRevisionsThatCannotBeCompared(t *testing.T) {
 	full, empty := revision(t, "gateways.yaml", twoGateways), t.TempDir()
 	broken := revision(t, "a.yaml", "kind: [", "b.yaml", "{{ .Values.x }}: 1")
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"one revision":                    {[]string{"--from", full}, errOneRevision.Error()},
-		"the other one":                   {[]string{"--to", full}, errOneRevision.Error()},
-		"revisions and a change":          {[]string{"--from", full, "--to", full, "-f", full}, errRevisionFlags.Error()},
-		"revisions and a deletion":        {[]string{"--from", full, "--to", full, "--delete"}, errRevisionFlags.Error()},
-		"standard input for both":         {[]string{"--from", "-", "--to", "-"}, "invalid --from and --to: only one of them can be - for stdin"},
-		"revisions and existing objects":  {[]string{"--from", full, "--to", full, "--against", full}, errRevisionFlags.Error()},
-		"no change at all":                {nil, errNoChange.Error()},
-		"a folder that does not exist":    {[]string{"--from", full + "/nowhere", "--to", full}, "nowhere: file does not exist; check the path"},
-		"a second one that does not":      {[]string{"--from", full, "--to", full + "/nowhere"}, "nowhere: file does not exist; check the path"},
-		"two empty folders":               {[]string{"--from", empty, "--to", empty}, "--from and --to: no manifests found"},
-		"files that cannot be read":       {[]string{"--from", full, "--to", broken}, "a.yaml:1 (document 1): invalid manifest"},
-		"an object that is defined twice": {[]string{"--from", full, "--to", revision(t, "a.yaml", twoGateways, "b.yaml", twoGateways)}, "duplicate object"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", append([]string{"check"}, c.args...)...)
-			assert.Equal(t, exitError, got.code)
-			assert.Empty(t, got.stdout)
-			assert.Contains(t, got.stderr, c.want)
-		})
-	}
+	assertErrors(t, []string{"check"}, map[string]errorCase{
+		"one revision":                    {[]string{"--from", full}, exitError, errOneRevision.Error()},
+		"the other one":                   {[]string{"--to", full}, exitError, errOneRevision.Error()},
+		"revisions and a change":          {[]string{"--from", full, "--to", full, "-f", full}, exitError, errRevisionFlags.Error()},
+		"revisions and a deletion":        {[]string{"--from", full, "--to", full, "--delete"}, exitError, errRevisionFlags.Error()},
+		"standard input for both":         {[]string{"--from", "-", "--to", "-"}, exitError, "invalid --from and --to: only one of them can be - for stdin"},
+		"revisions and existing objects":  {[]string{"--from", full, "--to", full, "--against", full}, exitError, errRevisionFlags.Error()},
+		"no change at all":                {nil, exitError, errNoChange.Error()},
+		"a folder that does not exist":    {[]string{"--from", full + "/nowhere", "--to", full}, exitError, "nowhere: file does not exist; check the path"},
+		"a second one that does not":      {[]string{"--from", full, "--to", full + "/nowhere"}, exitError, "nowhere: file does not exist; check the path"},
+		"two empty folders":               {[]string{"--from", empty, "--to", empty}, exitError, "--from and --to: no manifests found"},
+		"files that cannot be read":       {[]string{"--from", full, "--to", broken}, exitError, "a.yaml:1 (document 1): invalid manifest"},
+		"an object that is defined twice": {[]string{"--from", full, "--to", revision(t, "a.yaml", twoGateways, "b.yaml", twoGateways)}, exitError, "duplicate object"},
+	})
 }
 
 func TestObjectsOfAKindThatIsNoLongerServedAreDenied(t *testing.T) {

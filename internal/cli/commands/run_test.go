@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -46,6 +48,27 @@ func (a *app) execute(t *testing.T, stdin string, args ...string) result {
 	a.now = func() time.Time { return cases.Now.Add(300 * time.Millisecond) }
 	code := a.run(t.Context(), args)
 	return result{code, stdout.String(), stderr.String()}
+}
+
+// errorCase is a command that ends with an error, of which want is a part.
+type errorCase struct {
+	args []string
+	code int
+	want string
+}
+
+// assertErrors runs commands, which begin with base.
+func assertErrors(t *testing.T, base []string, all map[string]errorCase) {
+	t.Helper()
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append(slices.Clone(base), c.args...)...)
+			assert.Equal(t, c.code, got.code)
+			assert.Contains(t, got.stderr, c.want)
+			goldenStderr(t, got)
+			assert.Empty(t, got.stdout)
+		})
+	}
 }
 
 // withoutSchema is the warning about manifests without the definitions of their kinds, as

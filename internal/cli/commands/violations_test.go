@@ -67,11 +67,7 @@ func TestViolations(t *testing.T) {
 }
 
 func TestViolationsErrors(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
+	assertErrors(t, append(demoFiles("cluster"), "violations"), map[string]errorCase{
 		"a route":                          {[]string{"httproute/absent"}, exitNegative, "error: HTTPRoute default/absent not found\n"},
 		"a constraint":                     {[]string{"policyconstraint/absent"}, exitNegative, "error: PolicyConstraint default/absent not found\n"},
 		"a cluster's constraint":           {[]string{"clusterpolicyconstraints", "absent"}, exitNegative, "error: ClusterPolicyConstraint absent not found\n"},
@@ -80,15 +76,7 @@ func TestViolationsErrors(t *testing.T) {
 		"too many arguments":               {[]string{"httproute", "a", "b"}, exitError, `unexpected argument "b"`},
 		"a format":                         {[]string{"-o", "wide"}, exitError, `invalid value "wide" for --output`},
 		"a kind that is not a policy kind": {[]string{"--kind", "Gateway"}, exitError, "is not a policy kind"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "", append(append(demoFiles("cluster"), "violations"), c.args...)...)
-			assert.Equal(t, c.code, got.code)
-			assert.Contains(t, got.stderr, c.want)
-			goldenStderr(t, got)
-			assert.Empty(t, got.stdout)
-		})
-	}
+	})
 }
 
 func TestViolationsOnCluster(t *testing.T) {

@@ -3,7 +3,6 @@ package manifest
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,19 +42,6 @@ func TestProfileOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestOlderProfileTakesPrecedence(t *testing.T) {
-	late := strings.Replace(profile("a", "Own", ""), "name: a", `name: a, creationTimestamp: "2026-01-01T00:00:00Z"`, 1)
-	early := strings.Replace(profile("z", "Own", ", sameTarget: none"), "name: z", `name: z, creationTimestamp: "2025-01-01T00:00:00Z"`, 1)
-	_, _, kinds, err := view(t, late+"---\n"+early)
-	require.NoError(t, err)
-	assert.Equal(t, "z", kinds.Of(ownKind).Name)
-	require.Len(t, kinds.Rejected(), 1)
-	assert.Equal(t, "a", kinds.Rejected()[0].Name)
-	_, _, kinds, err = view(t, profile("z", "Own", "")+"---\n"+profile("b", "Own", ""))
-	require.NoError(t, err)
-	assert.Equal(t, "b", kinds.Of(ownKind).Name, "of an age, the first by name")
-}
-
 // A PolicyProfile with the name of the one in effect on the cluster replaces it.
 func TestClusterProfileTakesPrecedence(t *testing.T) {
 	_, set, kinds, err := view(t, profile("first", "Own", ""))
@@ -74,37 +60,6 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	require.NoError(t, set.Check(known, "here"))
 	assert.Empty(t, known.Rejected(), "replaced")
 	assert.Equal(t, "first", known.Of(ownKind).Name)
-}
-
-// A definition that is equal to the known one does not change the kind.
-func TestEqualDefinitionKeepsKind(t *testing.T) {
-	_, set, kinds, err := view(t, crd("Own", "direct", "Namespaced"))
-	require.NoError(t, err)
-	was := kinds.Of(ownKind)
-	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
-	assert.Same(t, was, kinds.Of(ownKind))
-	given := NewKinds(snapshot.KindsOf(was))
-	require.NoError(t, given.AddDefinition(set.Objects[0]))
-	assert.Same(t, was, given.Of(ownKind))
-	_, other, _, err := view(t, crd("Own", "inherited", "Namespaced"))
-	require.NoError(t, err)
-	require.NoError(t, given.AddDefinition(other.Objects[0]))
-	assert.Equal(t, api.Inherited, given.Of(ownKind).Class)
-}
-
-func TestProfilesInstalled(t *testing.T) {
-	_, _, kinds, err := view(t, crd("Own", "direct", "Namespaced")+"---\n"+profile("p", "Other", ""))
-	require.NoError(t, err)
-	installed := make(map[string]bool)
-	for _, p := range kinds.InForce() {
-		installed[p.PolicyKind.Kind+" "+p.Source+" "+p.Profile] = p.Installed
-	}
-	assert.True(t, installed["Own label "])
-	is, listed := installed["Other cluster p"]
-	assert.True(t, listed)
-	assert.False(t, is)
-	_, listed = installed["AuthPolicy built-in "]
-	assert.True(t, listed)
 }
 
 // A value of a wrong type is an error in routes of every kind, an unknown field is

@@ -119,6 +119,7 @@ metadata: {name: down}
 	assert.Equal(t, api.Direct, flat.Class)
 	assert.Nil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
 	assert.Equal(t, 1, v.Count(down.Ref()))
+	assert.Same(t, down, v.Kind(down.Ref()), "a view knows a kind by its pointer")
 	builtin := policykind.BuiltinKinds()
 	assert.Len(t, v.Kinds(), len(builtin)+2, "the built-in ones and two more")
 	assert.Equal(t, []Count{
