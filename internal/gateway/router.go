@@ -40,7 +40,7 @@ type routerMemo struct {
 	served    map[string]Served
 	listeners map[listenerKey][]*ListenerMatch
 	hostnames map[hostnameAt]bool    // whether a route is there
-	kinds     map[hostnameAt]string  // by host, of the oldest route
+	oldest    map[hostnameAt]*Route  // by host
 	hosts     map[hostKey]*hostIndex // under all readings
 	sharing   *Router                // in which listeners share their routes
 	looked    int                    // at matches of the indexes
@@ -86,7 +86,7 @@ func (r *Router) Memoize() *Router {
 	out := *r
 	out.memo = &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
+		oldest: make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 	return &out
 }
@@ -418,10 +418,18 @@ func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
 	if !r.reading.OneKind {
 		return ""
 	}
+	if oldest := r.oldestFor(l, chain); oldest != nil {
+		return oldest.Kind
+	}
+	return ""
+}
+
+// oldestFor returns the oldest route at a listener on some hostnames, nil for none.
+func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 	key := hostnameAt{listener: l, hostname: chain[0]}
 	if r.memo != nil {
-		if kind, ok := r.memo.kinds[key]; ok {
-			return kind
+		if oldest, ok := r.memo.oldest[key]; ok {
+			return oldest
 		}
 	}
 	var oldest *Route
@@ -432,17 +440,40 @@ func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
 			}
 		}
 	}
-	kind := ""
-	if oldest != nil {
-		kind = oldest.Kind
-	}
 	if r.memo != nil {
-		if len(r.memo.kinds) >= maxMemo {
-			clear(r.memo.kinds)
+		if len(r.memo.oldest) >= maxMemo {
+			clear(r.memo.oldest)
 		}
-		r.memo.kinds[key] = kind
+		r.memo.oldest[key] = oldest
 	}
-	return kind
+	return oldest
+}
+
+// OtherKind returns the routes on the hostnames of some routes that a write changes, and on more
+// specific ones, for which those of another kind count in another router. routes are those
+// of a parent.
+func (r *Router) OtherKind(o *Router, changed []*Route, routes func(parent api.Ref) iter.Seq[*Route]) []*Route {
+	var out []*Route
+	for l, is := range r.unchangedListeners(o) {
+		decides := func(c *Route) bool {
+			return (r.attached(l, c) || o.attached(is, c)) && slices.ContainsFunc(l.hostnames(c), func(h string) bool {
+				chain := hostnamesFor(h)
+				return r.oldestFor(l, chain) == c || o.oldestFor(is, chain) == c
+			})
+		}
+		if !slices.ContainsFunc(changed, decides) {
+			continue
+		}
+		for n := range routes(l.Parent()) {
+			if !slices.Contains(changed, n) && !slices.Contains(out, n) && r.attached(l, n) && slices.ContainsFunc(l.hostnames(n), func(h string) bool {
+				chain := hostnamesFor(h)
+				return r.kindFor(l, chain) != o.kindFor(is, chain)
+			}) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
 }
 
 // counts reports whether the route takes part where only those of one kind of routes that
