@@ -88,22 +88,27 @@ func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Ef
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is
-// written is neither above that route nor in its namespace: a team must not be able to freeze
-// its neighbors, unless the kind's profile says so (SEMANTICS section 9).
+// written is neither above that nor in its namespace: a team must not be able to freeze its
+// neighbors, unless the kind's profile says so (SEMANTICS section 9). A route that sends
+// requests to a backend of another namespace may stop that.
 func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
 	x := &was.Path
 	if o.Level < gateway.LevelRouteNamespace || was.Kind.BindsAllNamespaces() || x.Route == nil {
 		return false
 	}
+	id := x.ID()
+	home := id.RouteNamespace
+	if o.Level >= gateway.LevelBackend {
+		home = cmp.Or(id.Backend.Object.Namespace, home)
+	}
 	switch written := ev.change.Object().(type) {
 	case *gateway.Route:
-		return written.Namespace != x.Route.Namespace
+		return written.Namespace != home
 	case *gateway.ListenerSet:
-		return written.Namespace != x.Route.Namespace && (x.Set == nil || x.Set.Ref() != written.Ref())
+		return written.Namespace != home && (x.Set == nil || x.Set.Ref() != written.Ref())
 	case *gateway.Namespace:
-		id := x.ID()
-		return (x.Gateway == nil || x.Gateway.Namespace != written.Name) && !slices.Contains(
-			[]string{o.Policy.Namespace, id.RouteNamespace, id.SetNamespace, id.ServiceNamespace, id.Backend.Object.Namespace}, written.Name)
+		return (x.Gateway == nil || x.Gateway.Namespace != written.Name) &&
+			!slices.Contains([]string{home, o.Policy.Namespace, id.RouteNamespace, id.SetNamespace, id.ServiceNamespace}, written.Name)
 	default:
 		return false
 	}
