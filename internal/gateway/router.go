@@ -449,27 +449,39 @@ func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 	return oldest
 }
 
-// OtherKind returns the routes on the hostnames of some routes that a write changes, and on more
-// specific ones, for which those of another kind count in another router. routes are those
-// of a parent.
+// maxOtherKind is the most matches of routes, by hostname and listener, that OtherKind returns.
+const maxOtherKind = 1 << 12
+
+// OtherKind returns the routes beside some that a write changes for which those of another kind
+// count in another router, on a hostname of theirs: as many as can be searched at little cost.
+// routes are those of a parent.
 func (r *Router) OtherKind(o *Router, changed []*Route, routes func(parent api.Ref) iter.Seq[*Route]) []*Route {
 	var out []*Route
-	for l, is := range r.unchangedListeners(o) {
-		decides := func(c *Route) bool {
-			return (r.attached(l, c) || o.attached(is, c)) && slices.ContainsFunc(l.hostnames(c), func(h string) bool {
-				chain := hostnamesFor(h)
-				return r.oldestFor(l, chain) == c || o.oldestFor(is, chain) == c
+	unchanged, work := r.unchangedListeners(o), 0
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		is := unchanged[l]
+		isOldest := func(c *Route) bool {
+			return slices.ContainsFunc(l.hostnames(c), func(h string) bool {
+				return r.oldestFor(l, hostnamesFor(h)) == c || o.oldestFor(is, hostnamesFor(h)) == c
 			})
 		}
-		if !slices.ContainsFunc(changed, decides) {
+		if is == nil || !slices.ContainsFunc(changed, isOldest) {
 			continue
 		}
 		for n := range routes(l.Parent()) {
-			if !slices.Contains(changed, n) && !slices.Contains(out, n) && r.attached(l, n) && slices.ContainsFunc(l.hostnames(n), func(h string) bool {
-				chain := hostnamesFor(h)
-				return r.kindFor(l, chain) != o.kindFor(is, chain)
+			if !r.attached(l, n) || slices.Contains(changed, n) || slices.Contains(out, n) {
+				continue
+			}
+			hostnames := l.hostnames(n)
+			work += len(hostnames)
+			if slices.ContainsFunc(hostnames, func(h string) bool {
+				return r.kindFor(l, hostnamesFor(h)) != o.kindFor(is, hostnamesFor(h))
 			}) {
-				out = append(out, n)
+				out, work = append(out, n), work+len(hostnames)*len(r.listeners)*len(n.routeMatches())
+			}
+			if work > maxOtherKind {
+				return out
 			}
 		}
 	}
