@@ -233,9 +233,9 @@ type PolicyProfileSpec struct {
 	// +optional
 	Binding *RuleBinding `json:"binding,omitempty"`
 
-	// RouteOverridesBind defines which writes of routes are bound by an override that is
-	// attached to a route, the namespace of a route, a rule or a backend: those in the
-	// namespace of that route, or those in all namespaces. A write that is not bound gets
+	// RouteOverridesBind defines which writes of routes, ListenerSets and Namespaces are bound
+	// by an override that is attached to a route, the namespace of a route, a rule or a
+	// backend: those in its namespace or above it, or all. A write that is not bound gets
 	// a warning if the override no longer holds for some requests. It defaults to
 	// SameNamespace. AllNamespaces lets users of one namespace prevent those of other
 	// namespaces from taking requests, such as those of a more specific hostname.

@@ -40,7 +40,7 @@ type routerMemo struct {
 	served    map[string]Served
 	listeners map[listenerKey][]*ListenerMatch
 	hostnames map[hostnameAt]bool    // whether a route is there
-	kinds     map[hostnameAt]string  // by host, of the oldest route
+	oldest    map[hostnameAt]*Route  // by host
 	hosts     map[hostKey]*hostIndex // under all readings
 	sharing   *Router                // in which listeners share their routes
 	looked    int                    // at matches of the indexes
@@ -86,7 +86,7 @@ func (r *Router) Memoize() *Router {
 	out := *r
 	out.memo = &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
+		oldest: make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 	return &out
 }
@@ -418,10 +418,18 @@ func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
 	if !r.reading.OneKind {
 		return ""
 	}
+	if oldest := r.oldestFor(l, chain); oldest != nil {
+		return oldest.Kind
+	}
+	return ""
+}
+
+// oldestFor returns the oldest route at a listener on some hostnames, nil for none.
+func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 	key := hostnameAt{listener: l, hostname: chain[0]}
 	if r.memo != nil {
-		if kind, ok := r.memo.kinds[key]; ok {
-			return kind
+		if oldest, ok := r.memo.oldest[key]; ok {
+			return oldest
 		}
 	}
 	var oldest *Route
@@ -432,17 +440,52 @@ func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
 			}
 		}
 	}
-	kind := ""
-	if oldest != nil {
-		kind = oldest.Kind
-	}
 	if r.memo != nil {
-		if len(r.memo.kinds) >= maxMemo {
-			clear(r.memo.kinds)
+		if len(r.memo.oldest) >= maxMemo {
+			clear(r.memo.oldest)
 		}
-		r.memo.kinds[key] = kind
+		r.memo.oldest[key] = oldest
 	}
-	return kind
+	return oldest
+}
+
+// maxOtherKind is the most matches of routes, by hostname and listener, that OtherKind returns.
+const maxOtherKind = 1 << 12
+
+// OtherKind returns the routes beside some that a write changes for which those of another kind
+// count in another router, on a hostname of theirs: as many as can be searched at little cost.
+// routes are those of a parent.
+func (r *Router) OtherKind(o *Router, changed []*Route, routes func(parent api.Ref) iter.Seq[*Route]) []*Route {
+	var out []*Route
+	unchanged, work := r.unchangedListeners(o), 0
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		is := unchanged[l]
+		isOldest := func(c *Route) bool {
+			return slices.ContainsFunc(l.hostnames(c), func(h string) bool {
+				return r.oldestFor(l, hostnamesFor(h)) == c || o.oldestFor(is, hostnamesFor(h)) == c
+			})
+		}
+		if is == nil || !slices.ContainsFunc(changed, isOldest) {
+			continue
+		}
+		for n := range routes(l.Parent()) {
+			if !r.attached(l, n) || slices.Contains(changed, n) || slices.Contains(out, n) {
+				continue
+			}
+			hostnames := l.hostnames(n)
+			work += len(hostnames)
+			if slices.ContainsFunc(hostnames, func(h string) bool {
+				return r.kindFor(l, hostnamesFor(h)) != o.kindFor(is, hostnamesFor(h))
+			}) {
+				out, work = append(out, n), work+len(hostnames)*len(r.listeners)*len(n.routeMatches())
+			}
+			if work > maxOtherKind {
+				return out
+			}
+		}
+	}
+	return out
 }
 
 // counts reports whether the route takes part where only those of one kind of routes that

@@ -545,3 +545,30 @@ func TestMovesAgreeWithAllRequests(t *testing.T) {
 	t.Logf("%d changes, %d move requests, between %d pairs of rules", changes, moving, pairs)
 	assert.Greater(t, moving, changes/4)
 }
+
+// Where one kind of route per hostname counts, the deletion of the oldest route changes which:
+// of many routes, those that are returned are bounded.
+func TestOtherKind(t *testing.T) {
+	listeners := "http: HTTP 80\nmore: HTTP 81"
+	for name, row := range map[string]struct {
+		others, want int
+		deleted      string
+	}{
+		"the oldest":        {others: 3, deleted: "old 1: /x", want: 4},
+		"beside very many":  {others: 3000, deleted: "old 1: /x", want: 1366},
+		"a younger one":     {others: 3, deleted: "old 4: /x"},
+		"on other hostname": {others: 3, deleted: "old 1 other.example.com: /x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rest := "grpc 2: x.\nhttp 3: /x\n"
+			for i := range row.others - 1 {
+				rest += fmt.Sprintf("h%d 5 h%d.example.com: /x\n", i, i)
+			}
+			before, all := routerOf(t, listeners, row.deleted+"\n"+rest)
+			after, _ := routerOf(t, listeners, rest)
+			reading := gateway.Reading{OneKind: true}
+			found := before.Memoize().With(reading).OtherKind(after.Memoize().With(reading), all[:1], routes(all).RoutesOf)
+			assert.Len(t, found, row.want)
+		})
+	}
+}

@@ -87,12 +87,31 @@ func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Ef
 	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown})
 }
 
-// ofNeighbor reports whether an override is attached to a route of another namespace than
-// the route that is written, or below it, and does not bind this write: a team must not be
-// able to freeze its neighbors, unless the kind's profile says so (SEMANTICS section 9).
+// ofNeighbor reports whether an override is attached to a route, or below it, and what is
+// written is neither above that nor in its namespace: a team must not be able to freeze its
+// neighbors, unless the kind's profile says so (SEMANTICS section 9). A route that sends
+// requests to a backend of another namespace may stop that.
 func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
-	written, ok := ev.change.Object().(*gateway.Route)
-	return ok && o.Level >= gateway.LevelRouteNamespace && !was.Kind.BindsAllNamespaces() && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
+	x := &was.Path
+	if o.Level < gateway.LevelRouteNamespace || was.Kind.BindsAllNamespaces() || x.Route == nil {
+		return false
+	}
+	id := x.ID()
+	home := id.RouteNamespace
+	if o.Level >= gateway.LevelBackend {
+		home = cmp.Or(id.Backend.Object.Namespace, home)
+	}
+	switch written := ev.change.Object().(type) {
+	case *gateway.Route:
+		return written.Namespace != home
+	case *gateway.ListenerSet:
+		return written.Namespace != home && (x.Set == nil || x.Set.Ref() != written.Ref())
+	case *gateway.Namespace:
+		return (x.Gateway == nil || x.Gateway.Namespace != written.Name) &&
+			!slices.Contains([]string{home, o.Policy.Namespace, id.RouteNamespace, id.SetNamespace, id.ServiceNamespace}, written.Name)
+	default:
+		return false
+	}
 }
 
 // lossReason is why an override is lost: OverrideRemoved if its own policy gives it up,

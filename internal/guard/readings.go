@@ -109,10 +109,15 @@ func (at *gatewayRouters) fallBacks(routes ...*gateway.Route) []fallBackReading 
 // move returns the move of a request that falls back, if nothing serves the request before or
 // after the write where requests do not: else both readings serve it by the same rules.
 func (r *fallBackReading) move(m gateway.Move) (requestMove, bool) {
-	if m.Request == nil || m.To.Route == nil || r.without.before.Route(m.Request).Route != nil && r.without.after.Route(m.Request).Route != nil {
+	if m.Request == nil || r.without.before.Route(m.Request).Route != nil && r.without.after.Route(m.Request).Route != nil {
 		return requestMove{}, false
 	}
-	return requestMove{from: m.From, to: m.To, shown: m.Shown, unsure: unsureHostname}, true
+	return unsureMove(m, unsureHostname)
+}
+
+// unsureMove returns the move of a request that some implementations make.
+func unsureMove(m gateway.Move, why string) (requestMove, bool) {
+	return requestMove{from: m.From, to: m.To, shown: m.Shown, unsure: why}, m.Request != nil && m.To.Route != nil
 }
 
 // under returns the routers under a reading.

@@ -19,9 +19,9 @@ type requests struct {
 	moves    map[rulePlace][]requestMove // nil if the write moves none
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	// steps is how many matches were looked at, and work what that cost; fallBackWork is that
-	// of requests that may fall back to less specific hostnames.
-	steps, work, fallBackWork int
+	// steps is how many matches were looked at, and work what that cost; unsureWork is that
+	// of requests that move in few implementations.
+	steps, work, unsureWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -245,9 +245,15 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 		if err := ev.trackMoves(at, r, re, limits); err != nil {
 			return err
 		}
+		if r.reading.OneKind {
+			others := reroutedObject{before: r.before.OtherKind(r.after, routes, ev.before.RoutesOf)}
+			if err := ev.trackUnsure(r, others, limits, func(m gateway.Move) (requestMove, bool) { return unsureMove(m, unsureKind) }); err != nil {
+				return err
+			}
+		}
 	}
 	for _, r := range at.fallBacks(routes...) {
-		if err := ev.trackFallingBack(r, re, limits); err != nil {
+		if err := ev.trackUnsure(r.with, re, limits, r.move); err != nil {
 			return err
 		}
 	}
@@ -279,16 +285,17 @@ func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re re
 	return err
 }
 
-// trackFallingBack adds the moves of requests that may fall back to less specific hostnames.
-func (ev *evaluation) trackFallingBack(reading fallBackReading, re reroutedObject, limits gateway.MoveLimits) error {
+// trackUnsure adds the moves of requests under a reading, as far as a function makes
+// something of them.
+func (ev *evaluation) trackUnsure(r otherReading, re reroutedObject, limits gateway.MoveLimits, of func(gateway.Move) (requestMove, bool)) error {
 	var err error
 	limits.Alive = func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}
-	limits.Work, limits.MaxWork = &ev.requests.fallBackWork, maxMovedRulesWork
-	for m := range gateway.Moves(reading.with.before, reading.with.after, re.before, re.after, limits) {
-		if move, ok := reading.move(m); ok {
+	limits.Work, limits.MaxWork = &ev.requests.unsureWork, maxMovedRulesWork
+	for m := range gateway.Moves(r.before, r.after, re.before, re.after, limits) {
+		if move, ok := of(m); ok {
 			from := placeOfServed(m.From)
 			ev.requests.moves[from] = addMove(ev.requests.moves[from], move)
 		}
