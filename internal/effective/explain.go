@@ -32,6 +32,9 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	if e.Unread != "" {
 		x.Notes = append(x.Notes, e.Unread)
 	}
+	if e.Unreached != nil {
+		x.Notes = append(x.Notes, "no request reaches this path")
+	}
 	return x, rule == nil || len(x.Policies) > 0
 }
 

@@ -265,7 +265,7 @@ func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Targ
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
 		if i >= 0 {
-			return state, Describe(p, targets[i])
+			return state, Describe(v, p, targets[i])
 		}
 	}
 	return api.NoPath, ""
@@ -310,18 +310,26 @@ func NoTarget(k *policykind.Kind) string {
 }
 
 // Describe returns why a target is not accepted.
-func Describe(p *policykind.Policy, t api.Target) string {
+func Describe(v *snapshot.View, p *policykind.Policy, t api.Target) string {
 	target := policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port}
 	switch {
 	case t.Refused != "":
 		return t.Refused
 	case t.By != nil:
-		return fmt.Sprintf("%s already has %s, which is older", target, *t.By)
+		return fmt.Sprintf("%s already has %s, which is %s", target, *t.By, OlderText(p, v.Get(*t.By)))
 	case t.Selector != "":
 		return fmt.Sprintf("no %s has %s", t.Target.Kind, t.Selector)
 	default:
 		return target.String() + " does not exist" + sectionHint(p.Kind, t)
 	}
+}
+
+// OlderText says why another policy comes before one on the same target.
+func OlderText(p *policykind.Policy, by snapshot.Object) string {
+	if h, ok := by.(*policykind.Policy); ok && h.Created == p.Created {
+		return "as old and first by name"
+	}
+	return "older"
 }
 
 // sectionHint explains that rule-N, which output calls a rule without a name, does not

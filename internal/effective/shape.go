@@ -6,6 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
 )
 
 // shape describes the paths of a kind.
@@ -103,6 +104,15 @@ func (s *shape) tier(l gateway.Level, p *gateway.Path) int {
 		return s.tlsTiers[l]
 	}
 	return s.tiers[l]
+}
+
+// MayMerge reports whether a policy on a path may be merged onto a higher one by its own
+// strategy. It may not onto one at a level that is joined with its own, and in kinds with
+// policies on routes, only one on a route may be.
+func (e *Effective) MayMerge(lower, higher *merge.Policy) bool {
+	s, at := shapeOf(e.Kind), e.Level(lower)
+	onRoutes := s.levels[gateway.LevelRoute] || s.levels[gateway.LevelRule]
+	return s.tier(at, &e.Path) != s.tier(e.Level(higher), &e.Path) && (!onRoutes || at >= gateway.LevelRoute)
 }
 
 // ends returns the levels at which paths end: the last of the route's levels that the

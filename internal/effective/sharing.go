@@ -87,9 +87,9 @@ func (s *sharing) sharedPath(k *kindWalk, p *policykind.Policy) string {
 			if slices.ContainsFunc(targets, func(t policykind.Target) bool { return t.Ref == other.Ref() }) {
 				continue
 			}
-			name := other.Ref().String()
+			name := other.Ref().String() + "; target both"
 			if other.Namespace != p.Namespace {
-				name = "a route of another namespace"
+				name = "a route of another namespace; use another path"
 			}
 			why = fmt.Sprintf("policies of kind %s have no effect on a route that shares a hostname, port and path with one that they do not target: %s shares one with %s",
 				k.kind.Kind, route.Ref(), name)
@@ -111,7 +111,7 @@ func unequal(k *kindWalk, p *policykind.Policy) string {
 		}
 		for _, b := range k.attached.route {
 			if b.policy.Rank != p.Rank && (a.target.Whole() || b.target.Whole() || a.target.Section == b.target.Section) {
-				return fmt.Sprintf("policies of kind %s have no effect beside others on %s whose %s differs", k.kind.Kind, a.target.Ref, k.kind.Order.Field)
+				return fmt.Sprintf("policies of kind %s have no effect beside others on %s whose %[3]s differs: give them the same %[3]s", k.kind.Kind, a.target.Ref, k.kind.Order.Field)
 			}
 		}
 	}

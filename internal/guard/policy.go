@@ -34,7 +34,7 @@ func unreadableText(p *policykind.Policy) string {
 }
 
 func (ev *evaluation) checkTarget(t api.Target) {
-	what := effective.Describe(ev.policy, t)
+	what := effective.Describe(ev.after, ev.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
 		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
@@ -95,7 +95,7 @@ func (ev *evaluation) reportDisplaced() {
 				ref := rival.Ref()
 				ev.report(api.ReasonConflicted, api.Warn, Finding{
 					Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port),
-					What: fmt.Sprintf("%s would no longer apply to %s: this policy is older and takes precedence", ref, t),
+					What: fmt.Sprintf("%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy)),
 				})
 			}
 		}

@@ -466,7 +466,7 @@ func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool, policy api.Re
 	if !written {
 		in = " in " + by.Key()
 	}
-	if s := l.kind.Strategy; s.BareField != "" {
+	if s := l.kind.Strategy; s.BareField != "" && l.on.After.MayMerge(l.by, l.from) {
 		return fmt.Sprintf("set spec.%s%s to keep %s", s.BareField, in, it)
 	}
 	if in == "" {
@@ -507,7 +507,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	}
 	switch {
 	case l.way == lossCondition:
-		return it + " has a condition that is not met any more", ""
+		return it + " has a condition that is not met any more", "leave what its condition reads as it was to keep " + l.kept()
 	case policy == object:
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
@@ -532,10 +532,12 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		switch {
 		case t.Refused != "":
 			advice = "keep the ReferenceGrant to keep " + l.kept()
+		case t.By != nil:
+			advice = fmt.Sprintf("to keep %s, repeat it in %s, or leave this target out there", l.kept(), t.By.Key())
 		case t.Reason == api.TargetNotFound && t.Section != "":
 			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
 		}
-		return effective.Describe(now, t), advice
+		return effective.Describe(ev.after, now, t), advice
 	}
 	if t, ok := lostReference(ev, now); ok {
 		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
@@ -565,8 +567,12 @@ func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
 		return fmt.Sprintf("keep the parent %s to keep %s", was.Ref(), l.kept())
 	case was != nil && is != nil && was.Class != is.Class:
 		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Class, l.kept())
+	case was != nil && is == nil:
+		return fmt.Sprintf("keep %s as its waypoint to keep %s", was.Ref(), l.kept())
+	case ev.change.Object().Ref().Kind == gateway.KindGatewayClass:
+		return "keep its controllerName to keep " + l.kept()
 	default:
-		return fmt.Sprintf("write %s differently to keep %s", ev.change.Object().Ref(), l.kept())
+		return "" // the reason says it
 	}
 }
 

@@ -69,7 +69,29 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil }), nil
+	out := slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil })
+	o.removeGivenBack(out)
+	return out, nil
+}
+
+// removeGivenBack removes what steps say of lost rules if all rules of their paths have the
+// same values in the end: another step gives them back.
+func (o *applyOrder) removeGivenBack(steps []evaluatedStep) {
+	lost := make(map[*guard.Decision]bool)
+	allowed := slices.DeleteFunc(slices.Clone(steps), func(e evaluatedStep) bool { return !o.allows(e.decision) })
+	for _, changes := range newNetChanges(allowed).paths {
+		for _, c := range changes {
+			for _, e := range c.causes {
+				lost[e.decision] = lost[e.decision] || c.loses()
+			}
+		}
+	}
+	for _, e := range allowed {
+		if d := e.decision; !lost[d] {
+			d.Lost = nil
+			d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool { return f.Code == api.ReasonRulesLost && f.Request == "" })
+		}
+	}
 }
 
 // retry tries the waiting steps until none of them is allowed.

@@ -82,6 +82,8 @@ func readsTwice(a, b []string) bool {
 type step struct {
 	object *manifest.Object
 	remove bool
+	// isNew is set if the first of two revisions does not have the object.
+	isNew bool
 }
 
 // evaluatedStep is the result of one step. The decision is nil if no effective policy
@@ -222,7 +224,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	}
 	steps := make([]step, len(set.Objects))
 	for i, o := range set.Objects {
-		steps[i] = step{o, f.remove}
+		steps[i] = step{object: o, remove: f.remove}
 	}
 	if err := c.decodeAll(ctx, steps); err != nil {
 		return nil, manifestErrors(err)

@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/merge"
 )
 
 // netChanges are what a sequence of writes changes in the end: for each path of a policy
@@ -100,6 +101,14 @@ func (c *netChange) item() api.EffectivePolicy {
 
 // change returns the change as the JSON contract shows it.
 func (c *netChange) change() api.Change { return c.causes[len(c.causes)-1].changeOf(c.Pair) }
+
+// loses reports whether a rule has another value in the end, or none. A path that ends loses
+// nothing.
+func (c *netChange) loses() bool {
+	return c.After != nil && slices.ContainsFunc(c.Rules(), func(r api.RuleChange) bool {
+		return r.Before != nil && (r.After == nil || !merge.Equal(r.Before.Value, r.After.Value))
+	})
+}
 
 // was returns the path before the change, nil if there was none or it has the same name.
 func (c *netChange) was() []api.PathElement {

@@ -45,6 +45,11 @@ func TestNetChanges(t *testing.T) {
 				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/admin#xb: loses authentication",
 			},
 		},
+		"a rule that moves to another route, whatever its name": {
+			own + route("shop", "a", "a", "b"), own + route("staff", "a", "b") + route("shop", "a", "a"), []string{
+				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/staff#xb: loses authentication",
+			},
+		},
 		"a listener that is renamed, beside a new one of its name": {
 			twoGateways + own + route("shop", "a", "a"), twoListeners + own + route("shop", "a", "a"), []string{
 				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/shop#xa: new, gets authentication of AuthPolicy app/own",

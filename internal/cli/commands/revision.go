@@ -140,7 +140,7 @@ func (r *revisions) steps(from, to *manifest.Set) []step {
 			r.common++
 		}
 		if !found || !r.sameContent(old, o) {
-			out = append(out, step{object: o})
+			out = append(out, step{object: o, isNew: !found})
 		}
 	}
 	for _, o := range before {
@@ -170,6 +170,12 @@ func (r *revisions) compare(a, b step) int {
 	rank := cmp.Compare(r.rank(a.object.Kind), r.rank(b.object.Kind))
 	if a.remove {
 		rank = -rank
+	}
+	if rank == 0 && a.isNew != b.isNew && gateway.IsRoute(a.object.Kind) && gateway.IsRoute(b.object.Kind) {
+		if a.isNew { // it takes over what the other one gives up
+			return -1
+		}
+		return 1
 	}
 	return cmp.Or(rank, api.CompareRefs(r.ref(a.object), r.ref(b.object)))
 }

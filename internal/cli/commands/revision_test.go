@@ -231,6 +231,47 @@ func TestRevisionsWithKindsAndNamespaces(t *testing.T) {
 	}
 }
 
+// Rules that a step takes away and another one gives back are not lost.
+func TestRulesThatAreGivenBackAreNotLost(t *testing.T) {
+	policy := func(name, target, rules string) string {
+		return `---
+{apiVersion: gateway.envoyproxy.io/v1alpha1, kind: SecurityPolicy, metadata: {namespace: infra, name: ` + name +
+			`}, spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, ` + target + `}], ` + rules + "}}\n"
+	}
+	const jwt, sso = "jwt: {providers: [{name: a}]}", "jwt: {providers: [{name: b}]}"
+	gateways := strings.Replace(twoGateways, "istio.io/gateway-controller", "gateway.envoyproxy.io/gatewayclass-controller", 1) + "---" + routeOn("a")
+	renamed := strings.Replace(gateways, "name: http,", "name: web,", 1)
+	for name, c := range map[string]struct {
+		from, to string
+		want     []string
+		lost     bool
+	}{
+		"a policy that is renamed": {
+			gateways + policy("old", "name: a", jwt), gateways + policy("new", "name: a", jwt),
+			[]string{"CREATE SecurityPolicy infra/new ApplyOrder BlastRadius", "DELETE SecurityPolicy infra/old"}, false,
+		},
+		"a policy in place of another, with another value": {
+			gateways + policy("old", "name: a", jwt), gateways + policy("new", "name: a", sso),
+			[]string{"CREATE SecurityPolicy infra/new ApplyOrder BlastRadius", "DELETE SecurityPolicy infra/old RulesLost"}, true,
+		},
+		"a section that is renamed, and the policy follows": {
+			gateways + policy("own", "name: a, sectionName: http", jwt), renamed + policy("own", "name: a, sectionName: web", jwt),
+			[]string{"UPDATE Gateway infra/a", "UPDATE SecurityPolicy infra/own BlastRadius"}, false,
+		},
+		"a section that is renamed, and the policy does not follow": {
+			gateways + policy("own", "name: a, sectionName: http", jwt), renamed + policy("own", "name: a, sectionName: http", jwt),
+			[]string{"UPDATE Gateway infra/a RulesLost"}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, to := revision(t, "all.yaml", c.from), revision(t, "all.yaml", c.to)
+			got, _ := compared(t, from, to)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.lost, strings.Contains(run(t, "", "check", "--from", from, "--to", to).stdout, "1 path loses jwt"))
+		})
+	}
+}
+
 func TestOrderIsNoBypass(t *testing.T) {
 	constraint := `
 apiVersion: overrule.dev/v1alpha1
