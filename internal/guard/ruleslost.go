@@ -520,7 +520,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
 	case now == nil:
 		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
-	case l.on.After.Unread != "":
+	case l.on.After.Unread != "" && (l.on.After.Path.Gateway != nil || slices.Contains(l.on.After.Ignored, now)):
 		l.unread = l.on.After.Unread
 		return l.unread, ev.unreadAdvice(l)
 	}
