@@ -62,6 +62,8 @@ type Reason struct {
 	Request string `json:"request,omitempty"`
 	// Message says what is wrong, where, and what to do.
 	Message string `json:"message"`
+	// Repeats is set if it says no more than the changes of the verdict, or what is gained.
+	Repeats bool `json:"-"`
 }
 
 // CodeWarning is the code of a warning of the API server.

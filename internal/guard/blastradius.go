@@ -85,7 +85,7 @@ func (ev *evaluation) reportBlastRadius() {
 			a = ev.acknowledgement()
 			within = b.paths.count() <= a.allowed
 		}
-		f := Finding{Short: b.text("changes")}
+		f := Finding{Short: b.text("changes"), Repeats: b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()}
 		if !within || b.reportedPaths == 0 {
 			f.Short += api.LostText(b.lost.Sorted())
 		}

@@ -37,6 +37,9 @@ type Finding struct {
 	// NotBinding marks what is said of a constraint that does not bind the write: it comes
 	// last, since its author is another one than the writer's.
 	NotBinding bool
+	// Repeats marks what says no more than the number of paths that the decision has, or
+	// what they gain.
+	Repeats bool
 	// rank orders the findings of one code, the lowest first.
 	rank int
 	// unread is why policies of a kind are not read, if that is the cause.
@@ -63,7 +66,7 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message()}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(), Repeats: f.Repeats}
 }
 
 // findings collects findings, each once, by all that they say: a write can

@@ -135,7 +135,8 @@ func (g gainedRules) list() []api.GainedRules {
 // namespaces, and what not.
 func (ev *evaluation) reportGained() {
 	route := ev.change.Object().Ref()
-	others := slices.DeleteFunc(ev.gained.list(), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })
+	gained := ev.gained.list()
+	others := slices.DeleteFunc(slices.Clone(gained), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })
 	missed := ev.missed.text(route.Namespace)
 	what := objectText(ev.change)
 	switch {
@@ -148,5 +149,5 @@ func (ev *evaluation) reportGained() {
 	default:
 		what += fmt.Sprintf(" gets %s, but not %s", api.GainedText(others), missed)
 	}
-	ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: what})
+	ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: what, Repeats: missed == "" && len(others) == len(gained)})
 }

@@ -88,22 +88,12 @@ func (w *textWriter) findingLines(v api.Verdict) []string {
 		out = append(out, word+w.reasonText(r))
 	}
 	for _, r := range visibleReasons(v.Warnings) {
-		if repeatsReach(v, r) {
+		if r.Repeats { // the line of the verdict
 			continue
 		}
 		out = append(out, w.paint(yellow, "warning ")+w.reasonText(r))
 	}
 	return out
-}
-
-// repeatsReach reports whether a warning says how many paths change, or what a route gets, as
-// the line of the verdict does.
-func repeatsReach(v api.Verdict, r api.Reason) bool {
-	if r.Code != api.ReasonBlastRadius {
-		return false
-	}
-	reach := fmt.Sprintf(" changes on %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
-	return strings.Contains(r.Message, reach) || len(v.Gained) > 0 && strings.HasSuffix(r.Message, " gets "+api.GainedText(v.Gained))
 }
 
 // visibleReasons omits the findings about single rules that a finding about the
