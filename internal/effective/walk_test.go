@@ -149,6 +149,7 @@ func TestPoliciesWithoutEffect(t *testing.T) {
 func TestDirectKindConflicts(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		"kind: Label\nmetadata: {namespace: app, name: old, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: old, targetRefs: [{kind: HTTPRoute, name: r}]}",
+		"kind: Label\nmetadata: {namespace: app, name: twin, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: twin, targetRefs: [{kind: HTTPRoute, name: r}]}",
 		"kind: Label\nmetadata: {namespace: app, name: a-newer, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: newer, targetRefs: [{kind: HTTPRoute, name: r}]}",
 		"kind: Label\nmetadata: {namespace: app, name: oldest-but-invalid, creationTimestamp: '2020-01-01T00:00:00Z'}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}, 5]}",
 		"kind: Label\nmetadata: {namespace: app, name: rule, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: rule, targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]}",
@@ -161,11 +162,12 @@ func TestDirectKindConflicts(t *testing.T) {
 	newer := outcomeOf(t, v, label("a-newer"))
 	assert.Equal(t, api.Conflicted, newer.State)
 	assert.Equal(t, "HTTPRoute app/r already has Label app/old, which is older", newer.Message)
+	assert.Equal(t, "HTTPRoute app/r already has Label app/old, which is as old and first by name", outcomeOf(t, v, label("twin")).Message)
 	by := label("old")
 	assert.Equal(t, []api.Target{{Target: routeRef("r"), Reason: api.Conflicted, By: &by}}, newer.Targets)
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, label("rule")).State)
 
-	v = v.With(storeDelete(label("rule")), storeDelete(label("old")))
+	v = v.With(storeDelete(label("rule")), storeDelete(label("old")), storeDelete(label("twin")))
 	assert.Equal(t, []string{"Label istio g/http r#rule-1: a=newer a-newer/bare"}, rulesOf(walked(t, v, effective.Scope{All: true})))
 }
 

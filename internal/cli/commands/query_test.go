@@ -282,3 +282,16 @@ spec:
 	assert.Contains(t, text, "a parentRef of HTTPRoute app/both has no effect: Gateway infra/edge has no listener named htpt; did you mean section http?")
 	assert.Contains(t, text, "AuthPolicy infra/gw-auth")
 }
+
+// Policies on a path that no request reaches have no effect: explain says so of the path.
+func TestExplainOfAPathThatNoRequestReaches(t *testing.T) {
+	route := func(name, created string) string {
+		return "---" + strings.Replace(routeOn("a"), "name: shop", "name: "+name+", creationTimestamp: '"+created+"T00:00:00Z'", 1)
+	}
+	world := twoGateways + route("shop", "2024-01-01") + route("twin", "2025-01-01") +
+		"---" + authOn("HTTPRoute", "app", "own", "twin", "rules: {authentication: "+denyingAuth+"}")
+	got := run(t, world, "explain", "-f", "-", "-n", "app", "httproute/twin", "--kind", "AuthPolicy")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "AuthPolicy app/own at HTTPRoute app/twin: Unreached")
+	assert.Contains(t, got.stdout, "note: no request reaches this path")
+}
