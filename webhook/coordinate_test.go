@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -96,16 +97,18 @@ func TestTermThatEndsMeanwhile(t *testing.T) {
 
 // TestTooMuchIsAnsweredInAnyTerm: the client must not retry it, in whatever term.
 func TestTooMuchIsAnsweredInAnyTerm(t *testing.T) {
-	c := &fakeCoordinator{places: []coordination.Place{here}, checks: []error{coordination.ErrNotLeading}, err: coordination.ErrNoLeader}
-	d := withInFlight(t, Options{Coordinator: c}, cluster)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+"?timeout=20ms", bytes.NewReader(review(t, create(t, routeLimits(1)))))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	d.handler(webhookValidate, d.slow(), false).ServeHTTP(w, r)
-	resp := responseOf(t, w)
-	assert.Equal(t, int32(http.StatusForbidden), resp.Result.Code)
-	assert.Equal(t, "TooMuch", resp.AuditAnnotations["denied"])
-	assert.Empty(t, c.checks)
+	synctest.Test(t, func(t *testing.T) {
+		c := &fakeCoordinator{places: []coordination.Place{here}, checks: []error{coordination.ErrNotLeading}, err: coordination.ErrNoLeader}
+		d := withInFlight(t, Options{Coordinator: c}, cluster)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+"?timeout=20ms", bytes.NewReader(review(t, create(t, routeLimits(1)))))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		d.handler(webhookValidate, d.slow(), false).ServeHTTP(w, r)
+		resp := responseOf(t, w)
+		assert.Equal(t, int32(http.StatusForbidden), resp.Result.Code)
+		assert.Equal(t, "TooMuch", resp.AuditAnnotations["denied"])
+		assert.Empty(t, c.checks)
+	})
 }
 
 func TestWriteWithoutLeader(t *testing.T) {
