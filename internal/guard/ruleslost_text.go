@@ -1,0 +1,306 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// lossText says why a policy loses its rules, and what keeps them.
+func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
+	if l.by == nil {
+		return ev.detachedText(l)
+	}
+	is := l.on.After
+	policy, by := is.Ref(l.from), is.Ref(l.by)
+	written := by == ev.change.Object().Ref()
+	it := l.them()
+	switch l.way {
+	case lossUnset:
+		return fmt.Sprintf("%s unsets %s", by, it), fmt.Sprintf("remove %s from its unset list to keep %s", it, it)
+	case lossWhole:
+		return ev.wholeText(l, by, written), l.keepAdvice(it, by, written, policy)
+	case lossAtomic:
+		if by == policy {
+			return "its own overrides take effect instead", ""
+		}
+		whose := "its rules"
+		if l.gone == "" {
+			whose = "rules of " + policy.Key()
+		}
+		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, by.Key()), l.mergeAdvice(it, policy, by)
+	default:
+		return l.replacedText(policy, by, written)
+	}
+}
+
+// them stands for the rules that are lost.
+func (l *ruleLoss) them() string {
+	if strings.Contains(l.gone+l.replaced, " and ") || l.gone != "" && l.replaced != "" {
+		return "them"
+	}
+	return "it"
+}
+
+// kept stands for the rules that are lost, also beside those in their place.
+func (l *ruleLoss) kept() string {
+	if l.gone == "" {
+		return fmt.Sprintf("what %s sets", l.on.Before.Ref(l.from).Key())
+	}
+	return l.them()
+}
+
+// replacedText says why a rule of another policy is in force, and what keeps the one before.
+func (l *ruleLoss) replacedText(policy, by api.Ref, written bool) (why, advice string) {
+	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
+	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
+	_, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false)
+	is := ruleInPlace(l.on.After, l.rules[0].key, func(*merge.Effective) bool { return true })
+	switch {
+	case is != nil && is.Group.Disables && l.gone != "":
+		why = fmt.Sprintf("%s disables %s", by.Key(), l.them())
+	case why != "" && lost.InForce == nil:
+		why = by.Key() + " " + why
+	case l.gone != "":
+		why = by.String() + " takes precedence"
+	default:
+		why = ""
+	}
+	it := cmp.Or(l.gone, l.replaced)
+	if written {
+		return why, fmt.Sprintf("leave %s out to keep what %s sets", it, policy.Key())
+	}
+	return why, fmt.Sprintf("to keep what %s sets, ask the owner of %s to leave %s out", policy.Key(), by.Key(), it)
+}
+
+// wholeText says that a policy replaces the one above it as a whole.
+func (ev *evaluation) wholeText(l *ruleLoss, by api.Ref, written bool) string {
+	is := l.on.After
+	if !written {
+		return fmt.Sprintf("%s on %s replaces it as a whole", by, is.Path.Element(is.Level(l.by)))
+	}
+	closer, other := levelText(is, l.by), levelText(is, l.from)
+	article := "a"
+	if l.by.Empty() {
+		article = "an empty"
+	} else if strings.ContainsRune("AEIOU", rune(by.Kind[0])) {
+		article = "an"
+	}
+	if closer == other {
+		return fmt.Sprintf("%s %s on the same %s replaces it as a whole", article, by.Kind, other)
+	}
+	return fmt.Sprintf("%s %s on a %s replaces the %s's as a whole", article, by.Kind, closer, other)
+}
+
+// levelText names the kind of object on a path that a policy is attached to.
+func levelText(e *effective.Effective, p *merge.Policy) string {
+	switch kind := e.Path.Element(e.Level(p)).Kind; {
+	case strings.HasSuffix(kind, "RouteRule"):
+		return "rule"
+	case strings.HasSuffix(kind, "Route"):
+		return "route"
+	case kind == gateway.KindGatewayClass:
+		return "gateway class"
+	case kind == gateway.KindListenerSet || kind == gateway.KindXListenerSet:
+		return "listener set"
+	case e.Level(p) == gateway.LevelServicePort || e.Level(p) == gateway.LevelBackendPort:
+		return "port"
+	default:
+		return strings.ToLower(kind)
+	}
+}
+
+// keepAdvice says how the closer policy keeps the rules of the one that it replaces.
+func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool, policy api.Ref) string {
+	if l.gone == "" {
+		return sameValueAdvice(policy, by)
+	}
+	in := ""
+	if !written {
+		in = " in " + by.Key()
+	}
+	if s := l.kind.Strategy; s.BareField != "" && l.on.After.MayMerge(l.by, l.from) {
+		return fmt.Sprintf("set spec.%s%s to keep %s", s.BareField, in, it)
+	}
+	if in == "" {
+		in = " here"
+	}
+	return fmt.Sprintf("repeat %s%s to keep %s", it, in, it)
+}
+
+// sameValueAdvice says how rules keep their values where another policy sets them anyway.
+func sameValueAdvice(policy, by api.Ref) string {
+	return fmt.Sprintf("to keep what %s sets, repeat it in %s", policy.Key(), by.Key())
+}
+
+// mergeAdvice says how a policy with atomic rules keeps them beside others.
+func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
+	if l.gone == "" {
+		return sameValueAdvice(policy, by)
+	}
+	s := l.kind.Strategy
+	if s.Field == "" || !slices.Contains(s.Allowed, "merge") && !slices.Contains(s.Allowed, "patch") {
+		return fmt.Sprintf("repeat %s there to keep %s", it, it)
+	}
+	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
+	how := fmt.Sprintf("ask the owner of %s to set %s: %s", policy.Key(), s.Field, with)
+	if defaults := l.kind.Blocks.Defaults; l.rules[0].block == merge.Bare && len(defaults) > 0 {
+		how = fmt.Sprintf("move %s to %s with %s: %s", it, defaults[0], s.Field, with)
+	}
+	return fmt.Sprintf("repeat %s there to keep %s, or %s", it, it, how)
+}
+
+// detachedText says why a policy is no longer on a path, or takes no part on it.
+func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
+	was, policy := l.on.Before, l.on.Before.Ref(l.from)
+	now, _ := ev.after.Get(policy).(*policykind.Policy)
+	it, at, object := "it", was.Path.Element(was.Level(l.from)), ev.change.Object().Ref()
+	if l.gone == "" {
+		it = policy.Key() // since the text begins with the one in its place
+	}
+	switch {
+	case l.way == lossCondition:
+		return it + " has a condition that is not met any more", "leave what its condition reads as it was to keep " + l.kept()
+	case policy == object:
+		return it + " is deleted", l.replaceAdvice(at)
+	case l.moved:
+		to := endText(l.on.After)
+		if l.route != (api.Ref{}) {
+			to = l.route.String()
+		}
+		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach the policy to %s as well", to)
+	case l.route != (api.Ref{}):
+		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
+	case now == nil:
+		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
+	case l.on.After.Unread != "" && (l.on.After.Path.Gateway != nil || slices.Contains(l.on.After.Ignored, now)):
+		l.unread = l.on.After.Unread
+		return l.unread, ev.unreadAdvice(l)
+	}
+	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
+	if t, ok := lostTarget(ev, now); ok {
+		if t.Target == object && ev.change.After == nil {
+			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
+		}
+		switch {
+		case t.Refused != "":
+			advice = "keep the ReferenceGrant to keep " + l.kept()
+		case t.By != nil:
+			advice = fmt.Sprintf("to keep %s, repeat it in %s, or leave this target out there", l.kept(), t.By.Key())
+		case t.Reason == api.TargetNotFound && t.Section != "":
+			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
+		}
+		return effective.Describe(ev.after, now, t), advice
+	}
+	if t, ok := lostReference(ev, now); ok {
+		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
+	}
+	if s := lostSelector(ev, now, at); s != nil {
+		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
+	}
+	if to := elsewhere(was, l.on.After); to != "" {
+		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach the policy to %s as well", to)
+	}
+	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), attach
+}
+
+// replaceAdvice says how rules of a policy that is deleted are kept.
+func (l *ruleLoss) replaceAdvice(at api.PathElement) string {
+	if l.gone == "" {
+		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder())
+	}
+	return fmt.Sprintf("to keep %s, set %s in another policy on %s", l.gone, l.them(), at)
+}
+
+// unreadAdvice says how rules of a policy are kept that has no effect on a path any more.
+func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
+	was, is := l.on.Before.Path.Gateway, l.on.After.Path.Gateway
+	switch {
+	case was != nil && is != nil && was.Ref() != is.Ref():
+		return fmt.Sprintf("keep the parent %s to keep %s", was.Ref(), l.kept())
+	case was != nil && is != nil && was.Class != is.Class:
+		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Class, l.kept())
+	case was != nil && is == nil:
+		return fmt.Sprintf("keep %s as its waypoint to keep %s", was.Ref(), l.kept())
+	case ev.change.Object().Ref().Kind == gateway.KindGatewayClass:
+		return "keep its controllerName to keep " + l.kept()
+	default:
+		return "" // the reason says it
+	}
+}
+
+// lostSelector returns a selector of a policy that selected an object before the write, which
+// changes its labels or those of its namespace, and does not after it.
+func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *policykind.Selector {
+	for _, t := range p.Targets {
+		object := api.Ref{Group: t.Ref.Group, Kind: t.Ref.Kind, Namespace: on.Namespace, Name: on.Name}
+		if ev.before.Selects(p, t, object) && !ev.after.Selects(p, t, object) {
+			return t.Selector
+		}
+	}
+	return nil
+}
+
+// closestOf returns the gateway or the Service of a path, else its end.
+func closestOf(e *effective.Effective) api.Ref {
+	if e.Path.Gateway != nil || e.Path.Service != nil {
+		return entryOf(&e.Path)
+	}
+	return objectOf(e)
+}
+
+// elsewhere names the gateway, Service or listener of a path after the write, "" if it is
+// that of the path before it.
+func elsewhere(was, is *effective.Effective) string {
+	switch {
+	case readsRequests(&was.Path) && readsRequests(&is.Path) && entryOf(&was.Path) != entryOf(&is.Path):
+		return entryOf(&is.Path).String()
+	case !sameListener(was.Path, is.Path):
+		return entryText(is)
+	default:
+		return ""
+	}
+}
+
+// lostTarget returns the first target of a policy that was accepted before the write and is
+// not accepted after it.
+func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
+	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
+	if !ok {
+		return api.Target{}, false
+	}
+	had := effective.Targets(ev.before, old)
+	for _, t := range effective.Targets(ev.after, p) {
+		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool {
+			return o.Accepted && o.Target == t.Target && o.Section == t.Section && o.Port == t.Port
+		}) {
+			return t, true
+		}
+	}
+	return api.Target{}, false
+}
+
+// lostReference returns the first target that attaches a policy to itself before the write
+// and not after it.
+func lostReference(ev *evaluation, p *policykind.Policy) (policykind.Target, bool) {
+	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
+	if !ok {
+		return policykind.Target{}, false
+	}
+	has := ev.after.Targets(p)
+	for _, t := range ev.before.Targets(old) {
+		if t.AttachedBy != "" && !slices.ContainsFunc(has, func(o policykind.Target) bool {
+			return o.Ref == t.Ref && o.Section == t.Section && o.AttachedBy == t.AttachedBy
+		}) {
+			return t, true
+		}
+	}
+	return policykind.Target{}, false
+}
