@@ -95,8 +95,9 @@ func sortAttached(all []Attached) {
 func (a *Answer) addCandidates(q *Request, reading Reading) {
 	var met []Candidate
 	for _, on := range a.Attached {
-		for i := range on.Route.routeMatches() {
-			m := &on.Route.compiled[i]
+		matches := on.Route.routeMatches()
+		for i := range matches {
+			m := &matches[i]
 			a.Unread = a.Unread || on.rank == a.Attached[0].rank && m.unread()
 			if m.takes(q) {
 				s := Served{Listener: on.Listener, Route: on.Route, Rule: m.rule, Match: m.match, Hostname: on.Hostname, match: m}

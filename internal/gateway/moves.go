@@ -214,7 +214,7 @@ func sameMatches(route, other *Route, after bool) func(*routeMatch) bool {
 	if other == nil || route != other && other.Created != route.Created {
 		return func(*routeMatch) bool { return false }
 	}
-	if route == other {
+	if sameRules(route, other) {
 		return func(*routeMatch) bool { return true }
 	}
 	old, edited := route, other

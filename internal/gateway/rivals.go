@@ -126,16 +126,16 @@ func (r *Route) paths() map[string]bool {
 // compare yields the rules of a route that have a match of the other one, of paths with a
 // first segment. It reports whether to go on.
 func (s *rivalSearch) compare(l *ListenerMatch, o *Route, segment string) bool {
-	own, hashes := s.ownMatches(), o.matchHashes()
+	own, hashes, matches := s.ownMatches(), o.matchHashes(), o.routeMatches()
 	if s.left -= len(hashes); s.left < 0 {
 		return false
 	}
 	for i := range hashes {
-		if o.compiled[i].segment != segment {
+		if matches[i].segment != segment {
 			continue
 		}
 		for _, rule := range own[hashes[i]] {
-			if !s.yield(Rival{l, o, o.compiled[i].rule, rule}) {
+			if !s.yield(Rival{l, o, matches[i].rule, rule}) {
 				return false
 			}
 		}
@@ -176,25 +176,12 @@ func hasDuplicates(hashes []uint64) bool {
 func (s *rivalSearch) ownMatches() map[uint64][]int {
 	if s.own == nil {
 		s.own = make(map[uint64][]int)
+		matches := s.route.routeMatches()
 		for i, h := range s.route.matchHashes() {
-			s.own[h] = append(s.own[h], s.route.compiled[i].rule)
+			s.own[h] = append(s.own[h], matches[i].rule)
 		}
 	}
 	return s.own
-}
-
-type matchHashesKey struct{}
-
-// matchHashes returns the hashes of the route's matches, in the order of routeMatches. Two
-// that select the same requests by another spelling have the same hash.
-func (r *Route) matchHashes() []uint64 {
-	return r.Memoize(matchHashesKey{}, func() any { //nolint:forcetypeassert // it has no other value
-		out := make([]uint64, len(r.routeMatches()))
-		for i := range r.compiled {
-			out[i] = r.compiled[i].hash()
-		}
-		return out
-	}).([]uint64)
 }
 
 // OtherKinds yields those of some routes that read requests as another one does, and are on

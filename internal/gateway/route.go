@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -49,11 +50,7 @@ type Route struct {
 	decodeOnce sync.Once
 	decoded    any // spec, decoded on first use
 	memo       sync.Map
-
-	matchesOnce, segmentsOnce sync.Once
-	compiled                  []routeMatch // on first use
-	segments                  []string     // on first use
-	matchCount                int          // likewise
+	matches    atomic.Pointer[matchSet]
 }
 
 // AwaitedRoute returns a route that stands for those that may be attached to a listener later,
@@ -222,9 +219,11 @@ func (r *Route) SameRequests(o *Route) bool {
 // SameMatches reports whether two routes have the same hostnames, and rules with the same
 // JSON of their matches.
 func (r *Route) SameMatches(o *Route) bool {
-	return slices.Equal(r.Hostnames, o.Hostnames) && slices.EqualFunc(r.Rules, o.Rules, func(a, b Rule) bool {
-		return bytes.Equal(a.matches, b.matches)
-	})
+	return slices.Equal(r.Hostnames, o.Hostnames) && r.sameMatchesJSON(o)
+}
+
+func (r *Route) sameMatchesJSON(o *Route) bool {
+	return slices.EqualFunc(r.Rules, o.Rules, func(a, b Rule) bool { return bytes.Equal(a.matches, b.matches) })
 }
 
 // Memoize returns the value that is stored with the route under a key, and computes it

@@ -10,6 +10,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -63,12 +64,52 @@ type routeMatch struct {
 	raw             string // the rule's matches as JSON, where they cannot be read
 }
 
+// matchSet is what follows from the matches of a route alone, each on first use. It is shared
+// by versions of a route.
+type matchSet struct {
+	compileOnce, hashOnce, segmentsOnce sync.Once
+
+	compiled []routeMatch
+	hashes   []uint64
+	segments []string
+	count    int
+}
+
+func (r *Route) matchSet() *matchSet {
+	if s := r.matches.Load(); s != nil {
+		return s
+	}
+	r.matches.CompareAndSwap(nil, &matchSet{})
+	return r.matches.Load()
+}
+
+// ShareMatches lets the route use what is known of the matches of another version of it, if
+// they are the same.
+func (r *Route) ShareMatches(o *Route) {
+	if r.Kind == o.Kind && r.sameMatchesJSON(o) {
+		r.matches.CompareAndSwap(nil, o.matchSet())
+	}
+}
+
 // routeMatches returns the matches of the route's rules, in their order. Routes that are
 // neither HTTPRoutes nor GRPCRoutes have one for their first rule: their rules have no
 // conditions.
 func (r *Route) routeMatches() []routeMatch {
-	r.matchesOnce.Do(func() { r.compiled = compileMatches(r) })
-	return r.compiled
+	s := r.matchSet()
+	s.compileOnce.Do(func() { s.compiled = compileMatches(r) })
+	return s.compiled
+}
+
+// matchHashes returns the hashes of the route's matches, in the order of routeMatches. Two
+// that select the same requests by another spelling have the same hash.
+func (r *Route) matchHashes() []uint64 {
+	s := r.matchSet()
+	s.hashOnce.Do(func() {
+		for _, m := range r.routeMatches() {
+			s.hashes = append(s.hashes, m.hash())
+		}
+	})
+	return s.hashes
 }
 
 // costOfRegex is the cost of a regular expression, of which the condition on a literal
@@ -290,24 +331,25 @@ func (r *Route) mayHaveRegex() bool {
 // Segments returns the first segments of the paths that the route's matches take, each
 // once; "" stands for matches that take paths with any.
 func (r *Route) Segments() []string {
-	r.segmentsOnce.Do(func() {
+	s := r.matchSet()
+	s.segmentsOnce.Do(func() {
 		for i := range r.Rules {
 			all := r.segmentsOf(i)
-			r.matchCount += len(all)
-			for _, s := range all {
-				if s = intern(s); !slices.Contains(r.segments, s) {
-					r.segments = append(r.segments, s)
+			s.count += len(all)
+			for _, segment := range all {
+				if segment = intern(segment); !slices.Contains(s.segments, segment) {
+					s.segments = append(s.segments, segment)
 				}
 			}
 		}
 	})
-	return r.segments
+	return s.segments
 }
 
 // MatchCount returns how many matches the rules of the route have.
 func (r *Route) MatchCount() int {
 	r.Segments()
-	return r.matchCount
+	return r.matchSet().count
 }
 
 // sizeOfMatch is the size of a regular expression that counts as one more match.

@@ -375,8 +375,9 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 				continue
 			}
 			attached = true
-			for i := range route.routeMatches() {
-				m := &route.compiled[i]
+			matches := route.routeMatches()
+			for i := range matches {
+				m := &matches[i]
 				if m.takes(q) {
 					met = r.addMet(met, Served{Listener: l, Route: route, Rule: m.rule, Match: m.match, match: m}, all)
 				}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -91,15 +90,7 @@ func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backen
 // sameRules reports whether the rules have the same names and the same JSON of their
 // matches, as after most updates of a route.
 func sameRules(before, after *Route) bool {
-	if len(before.Rules) != len(after.Rules) {
-		return false
-	}
-	for i := range before.Rules {
-		if before.Rules[i].Name != after.Rules[i].Name || !bytes.Equal(before.Rules[i].matches, after.Rules[i].matches) {
-			return false
-		}
-	}
-	return true
+	return before.sameMatchesJSON(after) && slices.EqualFunc(before.Rules, after.Rules, func(a, b Rule) bool { return a.Name == b.Name })
 }
 
 // fingerprints identify the rules by the matches that they have, in any order.
@@ -122,8 +113,9 @@ func (r *Route) fingerprints() []uint64 {
 // GRPCRoutes have none.
 func (r *Route) matchesOf(rule int) []uint64 {
 	var out []uint64
+	matches := r.routeMatches()
 	for i, h := range r.matchHashes() {
-		if r.compiled[i].rule == rule {
+		if matches[i].rule == rule {
 			out = append(out, h)
 		}
 	}

@@ -86,6 +86,7 @@ func (v *View) apply(c Change) {
 	}
 	if had {
 		v.removeReferences(old)
+		shareMatches(old, c.Object)
 	}
 	if had != (c.Object != nil) {
 		v.count(c.Ref.PolicyKind(), had)
@@ -114,6 +115,14 @@ func (v *View) count(kind api.PolicyKind, deleted bool) {
 // populate updates the list of kinds with a policy.
 func (v *View) populate() {
 	v.populated = slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return v.Count(k.Ref()) == 0 })
+}
+
+// shareMatches saves a route the work on matches that it had before.
+func shareMatches(old, edited Object) {
+	before, _ := old.(*gateway.Route)
+	if after, ok := edited.(*gateway.Route); ok && before != nil {
+		after.ShareMatches(before)
+	}
 }
 
 // sameLinks reports whether an update of a route or a policy does not change its keys in
