@@ -65,10 +65,7 @@ var packages = []packageRule{
 		"internal/effective", "internal/snapshot",
 	}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
-		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint", "internal/guard/limits",
-	}},
-	{"internal/guard/limits", "what a write does to limits that bind to the rules of routes", []string{
-		"internal/effective", "internal/snapshot",
+		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",
 	}},
 	{"internal/schema", "validates effective specs against the schema of their kind", []string{
 		"internal/effective", "internal/policykind",
@@ -86,7 +83,7 @@ var packages = []packageRule{
 		"merge", "internal/cel", "internal/decode", "internal/ratelimit", "api",
 	}},
 	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
-		"internal/gateway", "internal/pattern", "internal/editdistance",
+		"internal/gateway", "internal/decode", "internal/pattern", "internal/editdistance",
 	}},
 	{"internal/editdistance", "the word that is meant by a misspelled one", nil},
 	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},

@@ -54,6 +54,18 @@ func Value(data []byte) (any, error) {
 	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
+// Objects returns those items of a decoded list that are objects.
+func Objects(list any) []map[string]any {
+	items, _ := list.([]any)
+	out := make([]map[string]any, 0, len(items))
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
 // Field returns the raw value of a field of a JSON object, nil if it is absent. It shares
 // the bytes of the object.
 func Field(object []byte, name string) []byte {

@@ -2,6 +2,7 @@ package effective
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,146 +15,208 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Limits are the rules in force that bind to rules of routes by triggers, in the order
-// in which they bind: by name.
-type Limits struct {
-	*ratelimit.Limits
-	// Rules of the limits, in the same order.
+// limits are the rules in force that bind to rules of routes by triggers, in the order in
+// which they bind: by name. Paths with the same fold share them.
+type limits struct {
+	all       []*ratelimit.Limit
+	rules     []*merge.Effective // of the limits
+	triggered bool               // any has triggers
+}
+
+// Bound has the limits in force on a path, and what they match of its route.
+type Bound struct {
+	// Rules of the limits, in the order in which they bind: by name.
 	Rules []*merge.Effective
+	// Limits in the same order.
+	Limits ratelimit.Binding
+	// Triggered is set if any of the limits has triggers. Otherwise they bind to the rules of
+	// all routes in the same way.
+	Triggered bool
+	// On is the path.
+	On *Effective
 }
 
-// Place returns the index of the limit with a rule key, or -1.
-func (l *Limits) Place(k merge.Key) int {
-	return slices.IndexFunc(l.Rules, func(r *merge.Effective) bool { return r.Key == k })
-}
-
-// Limits returns the limits in force on the path. It returns nil if there are none or
-// they cannot bind there: the path ends above the rules of a route, or the route is not
-// for HTTP requests. Paths with the same fold share them.
-func (e *Effective) Limits() *Limits { return e.limits(make(readRules)) }
-
-// readRules caches the limits of rules: one rule of a gateway's policy is in the folds
-// of many routes.
-type readRules map[*merge.Rule]*ratelimit.Limits
-
-func (e *Effective) limits(known readRules) *Limits {
-	if e.folded == nil || !e.folded.binds || e.Path.Route == nil || e.Path.Rule < 0 ||
+// Bound binds the limits in force on the path. It returns nil if there are none or they
+// cannot bind there: the path ends above the rules of a route, or the route is not for
+// HTTP requests. It is not safe for concurrent use with paths of the same walk.
+func (e *Effective) Bound() *Bound {
+	if e == nil || e.folded == nil || !e.folded.binds || e.Path.Route == nil || e.Path.Rule < 0 ||
 		e.Path.Route.Kind != gateway.KindHTTPRoute && e.Path.Route.Kind != gateway.KindGRPCRoute {
 		return nil
 	}
-	e.folded.read.Do(func() { e.folded.limits = e.readLimits(known) })
-	return e.folded.limits
+	if e.bound == nil {
+		e.bound = e.binder.bind(e)
+	}
+	return e.bound
 }
 
-func (e *Effective) readLimits(known readRules) *Limits {
-	type limit struct {
-		name string
-		rule *merge.Effective
-		*ratelimit.Limits
+// Place returns the index of the limit with a rule key, or -1.
+func (b *Bound) Place(k merge.Key) int {
+	if b == nil {
+		return -1
 	}
-	var found []limit
+	return slices.IndexFunc(b.Rules, func(r *merge.Effective) bool { return r.Key == k })
+}
+
+// PlaceOf returns the index of the limit of the name and policy of a rule, or -1.
+func (b *Bound) PlaceOf(r *merge.Effective) int {
+	i := b.Place(r.Key)
+	if i >= 0 && !b.Rules[i].From.Policy.Same(r.From.Policy) {
+		return -1
+	}
+	return i
+}
+
+// Matches reports whether a limit of the name and policy of a rule matches the path's rule.
+func (b *Bound) Matches(r *merge.Effective) bool {
+	i := b.PlaceOf(r)
+	return i >= 0 && b.Limits[i].Matches(b.On.Path.Rule)
+}
+
+// Holder returns the index of the limit that is bound to the path's rule, or -1.
+func (b *Bound) Holder() int { return b.Limits.First(b.On.Path.Rule) }
+
+// Matching returns the indexes of the limits that match the path's rule: the first is
+// bound to it, the others are shadowed.
+func (b *Bound) Matching() []int { return b.Limits.At(b.On.Path.Rule) }
+
+// Holds reports whether an override is bound to the path's rule.
+func (b *Bound) Holds(o Override) bool {
+	i := b.Place(o.Key)
+	return i >= 0 && b.Rules[i].From.Policy == o.Policy && b.Holder() == i
+}
+
+// Overrides reports whether a rule is an override of a policy at a level or above it.
+func (b *Bound) Overrides(r *merge.Effective, level gateway.Level) bool {
+	return r.From.Block == merge.Overrides && b.On.Level(r.From.Policy) <= level
+}
+
+// Why an override is not bound to a rule. Each is the beginning of a clause that ends
+// with the name of the rule.
+const (
+	// Unmatched means that its triggers do not match the rule.
+	Unmatched = "its triggers do not match"
+	// HostnamesUnmatched means that its triggers match the rule only for hostnames by
+	// which no request reaches it.
+	HostnamesUnmatched = "no request for the hostnames of its triggers reaches"
+)
+
+// WhyUnbound returns why an override that is given on the path is not bound to its rule, in
+// the same words for all rules: one of the constants, or a whole clause. It is "" where
+// the override is bound, or where another override, as high or higher, takes its place.
+func (b *Bound) WhyUnbound(o Override) string {
+	i := b.Place(o.Key)
+	if i < 0 {
+		return ""
+	}
+	r, matches := b.Rules[i], b.Limits[i].Matches(b.On.Path.Rule)
+	switch holder := b.Holder(); {
+	case holder == i,
+		matches && b.Overrides(b.Rules[holder], o.Level),
+		!matches && !merge.Equal(r.Value, o.Value) && b.Overrides(r, o.Level):
+		return ""
+	case matches:
+		return fmt.Sprintf("%s of %s, which precedes it by name, would be bound instead", b.Rules[holder].Key, b.On.Ref(b.Rules[holder].From.Policy))
+	case len(b.Limits[i].Hostnames(b.On.Path.Rule)) > 0:
+		return HostnamesUnmatched
+	default:
+		return Unmatched
+	}
+}
+
+// maxBindings is how many are kept: paths come route by route.
+const maxBindings = 4
+
+// binder binds the limits of the paths of a walk. The zero binder is ready to use.
+type binder struct {
+	// read has the limits of rules, nil for those that do not bind: one rule of a gateway's
+	// policy is in the folds of many routes.
+	read     map[*merge.Rule]*ratelimit.Limit
+	routes   map[*gateway.Route]*ratelimit.Route
+	bindings map[boundAt]ratelimit.Binding
+}
+
+type boundAt struct {
+	limits *limits
+	route  *gateway.Route
+	hosts  string
+}
+
+func (b *binder) bind(e *Effective) *Bound {
+	e.folded.read.Do(func() { e.folded.limits = b.limitsOf(e) })
+	l := e.folded.limits
+	if l == nil {
+		return nil
+	}
+	hosts := e.Path.Hosts()
+	at := boundAt{l, e.Path.Route, strings.Join(hosts, " ")}
+	binding, known := b.bindings[at]
+	if !known {
+		if b.bindings == nil || len(b.bindings) >= maxBindings {
+			b.routes, b.bindings = make(map[*gateway.Route]*ratelimit.Route), make(map[boundAt]ratelimit.Binding)
+		}
+		var route *ratelimit.Route
+		if l.triggered { // else what the rules match does not matter
+			route = b.indexed(e.Path.Route)
+		}
+		binding = ratelimit.Bind(l.all, route, hosts)
+		b.bindings[at] = binding
+	}
+	return &Bound{l.rules, binding, l.triggered, e}
+}
+
+func (b *binder) indexed(r *gateway.Route) *ratelimit.Route {
+	if b.routes[r] == nil {
+		b.routes[r] = ratelimit.NewRoute(r)
+	}
+	return b.routes[r]
+}
+
+func (b *binder) limitsOf(e *Effective) *limits {
+	type named struct {
+		name  string
+		rule  *merge.Effective
+		limit *ratelimit.Limit
+	}
+	var found []named
 	for i := range e.Rules {
 		r := &e.Rules[i]
 		name, ok := e.Kind.Binds(r.Key)
 		if !ok || r.Value == nil {
 			continue
 		}
-		if l := known.limit(name, r.Rule); l != nil {
-			found = append(found, limit{name, r, l})
+		if l := b.limit(name, r.Rule); l != nil {
+			found = append(found, named{name, r, l})
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortFunc(found, func(a, b limit) int {
+	slices.SortFunc(found, func(a, b named) int {
 		return cmp.Or(strings.Compare(a.name, b.name), a.rule.Key.Compare(b.rule.Key))
 	})
-	out, all := &Limits{}, make([]*ratelimit.Limits, len(found))
-	for i, l := range found {
-		all[i], out.Rules = l.Limits, append(out.Rules, l.rule)
+	out := &limits{}
+	for _, f := range found {
+		out.all, out.rules = append(out.all, f.limit), append(out.rules, f.rule)
+		out.triggered = out.triggered || len(f.limit.Triggers) > 0
 	}
-	out.Limits = ratelimit.Join(all)
 	return out
 }
 
 // limit returns the limit of a rule, nil if it is not one that binds.
-func (known readRules) limit(name string, r *merge.Rule) *ratelimit.Limits {
-	if l, ok := known[r]; ok {
+func (b *binder) limit(name string, r *merge.Rule) *ratelimit.Limit {
+	l, known := b.read[r]
+	if known {
 		return l
 	}
-	var out *ratelimit.Limits
 	if value := merge.Plain(r.Value); ratelimit.IsRateLimit(value) {
-		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // otherwise its policy is invalid
-			out = ratelimit.NewLimits([]*ratelimit.Limit{l})
-		}
+		l, _ = ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value) // nil if its policy is invalid
 	}
-	known[r] = out
-	return out
-}
-
-// Bound has the limits in force on a path, and their binding to its route.
-type Bound struct {
-	*Limits
-	*ratelimit.Binding
-	rule int
-}
-
-// Holder returns the index of the limit that is bound to the path's rule, or -1.
-func (b *Bound) Holder() int { return b.First(b.rule) }
-
-// Matching returns the indexes of the limits that match the path's rule: the first is
-// bound to it, the others are shadowed.
-func (b *Bound) Matching() []int { return b.At(b.rule) }
-
-// Binds reports whether the limit at an index is bound to the path's rule.
-func (b *Bound) Binds(place int) bool { return place >= 0 && b.Holder() == place }
-
-// Binder binds the limits of paths. It caches the last route and binding: paths come
-// route by route. The zero Binder is ready to use. It is not safe for concurrent use.
-type Binder struct {
-	route   *gateway.Route
-	index   *ratelimit.Route
-	hosts   []string
-	limits  *Limits
-	binding *ratelimit.Binding
-	known   readRules
-	before  *Binder // that binds the same paths before a change, or nil
-}
-
-// After returns a Binder for the paths after a change that b binds before it. A route
-// that did not change is indexed once for both.
-func (b *Binder) After() Binder { return Binder{before: b} }
-
-// Bind binds the limits in force on a path. It returns nil if there are none that can
-// bind.
-func (b *Binder) Bind(e *Effective) *Bound {
-	if e == nil {
-		return nil
+	if b.read == nil {
+		b.read = make(map[*merge.Rule]*ratelimit.Limit)
 	}
-	if b.known == nil && e.folded != nil && e.folded.binds {
-		b.known = make(readRules)
-	}
-	limits := e.limits(b.known)
-	if limits == nil {
-		return nil
-	}
-	if b.route != e.Path.Route {
-		b.route, b.index, b.limits = e.Path.Route, nil, nil
-	}
-	if b.index == nil && limits.Triggered() { // else what the rules match does not matter
-		b.index = b.indexed(e.Path.Route)
-	}
-	if hosts := e.Path.Hosts(); b.limits != limits || !slices.Equal(b.hosts, hosts) {
-		b.limits, b.hosts, b.binding = limits, hosts, limits.Bind(b.index, hosts)
-	}
-	return &Bound{Limits: limits, Binding: b.binding, rule: e.Path.Rule}
-}
-
-func (b *Binder) indexed(r *gateway.Route) *ratelimit.Route {
-	if o := b.before; o != nil && o.route == r && o.index != nil {
-		return o.index
-	}
-	return ratelimit.NewRoute(r)
+	b.read[r] = l
+	return l
 }
 
 // Alone returns the effective policy of a single policy, as if it were alone on a path and
@@ -169,10 +232,10 @@ func Alone(p *policykind.Policy) *Effective {
 	return &Effective{Kind: p.Kind, Layers: layers, Result: result}
 }
 
-// Standalone returns the effective policy of a single policy on the first rule of a
-// route, to bind its limits: the route need not be attached to a gateway. If several
-// blocks have the same key, the last one applies.
-func Standalone(p *policykind.Policy, r *gateway.Route) *Effective {
+// Standalone returns the effective policy of a single policy on each rule of a route that a
+// section selects, "" for all, to bind its limits: the route need not be attached to a
+// gateway, nor have rules. If several blocks have the same key, the last one applies.
+func Standalone(p *policykind.Policy, r *gateway.Route, section string) []*Effective {
 	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
 	for i := range p.Blocks {
 		for n := range p.Blocks[i].Rules {
@@ -181,33 +244,36 @@ func Standalone(p *policykind.Policy, r *gateway.Route) *Effective {
 			f.Rules = append(f.Rules, merge.Effective{Rule: rule, From: merge.Origin{Policy: &p.Policy, Block: p.Blocks[i].Block}})
 		}
 	}
-	return &Effective{Kind: p.Kind, Path: gateway.Path{Route: r}, Layers: f.layers, Result: f.Result, folded: f}
+	b := new(binder)
+	var out []*Effective
+	for i := range max(len(r.Rules), 1) {
+		if len(r.Rules) == 0 || section == "" || SelectsRule(p.Kind, r, section, i) {
+			out = append(out, &Effective{Kind: p.Kind, Path: gateway.Path{Route: r, Rule: i}, Layers: f.layers, Result: f.Result, folded: f, binder: b})
+		}
+	}
+	return out
 }
 
-// Bindings returns the bindings of the limits in force on the path, in the order in
+// bindings returns the bindings of the limits in force on the path, in the order in
 // which they bind.
-func (e *Effective) Bindings(b *Binder) []api.Binding {
-	bound := b.Bind(e)
+func (e *Effective) bindings() []api.Binding {
+	bound := e.Bound()
 	if bound == nil {
 		return nil
 	}
 	var out []api.Binding
 	holder := bound.Holder()
 	for i, r := range bound.Rules {
-		l := &bound.Binding.Limits[i]
-		x := api.Binding{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
+		l := &bound.Limits[i]
+		x := api.Binding{
+			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(), State: api.BindingUnmatched,
+			By: l.By(e.Path.Rule), AlsoMatches: l.AlsoMatches(e.Path.Rule), Hostnames: l.Hostnames(e.Path.Rule),
+		}
 		switch {
 		case i == holder:
 			x.State = api.BindingBound
 		case l.Matches(e.Path.Rule):
 			x.State, x.ShadowedBy = api.BindingShadowed, bound.Rules[holder].Key.String()
-		default:
-			x.State = api.BindingUnmatched
-		}
-		x.By, x.AlsoMatches = l.By(e.Path.Rule), l.AlsoMatches(e.Path.Rule)
-		x.Hostnames = l.Hostnames(e.Path.Rule)
-		if x.State == api.BindingUnmatched {
-			x.Hostnames = l.ExcludingHostnames(e.Path.Rule)
 		}
 		out = append(out, x)
 	}

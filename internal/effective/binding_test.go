@@ -149,36 +149,3 @@ func TestNoBindings(t *testing.T) {
 		})
 	}
 }
-
-// A Binder returns the same bindings whatever the order of paths.
-func TestBinderPathOrder(t *testing.T) {
-	second := strings.NewReplacer("name: toystore}\nspec:\n  parentRefs", "name: other}\nspec:\n  parentRefs", "/assets/", "/static/", "/orders", "/toys").
-		Replace(boundScene[strings.Index(boundScene, "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute"):strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")])
-	other := strings.NewReplacer("namespace: app, name: own", "namespace: app, name: own-other", "name: toystore}", "name: other}").
-		Replace(boundScene[strings.LastIndex(boundScene, "---\n"):])
-	var all []*effective.Effective
-	eachOf(t, boundScene+second+other, func(e *effective.Effective) { all = append(all, e) })
-	require.Len(t, all, 12)
-	var binder effective.Binder
-	for _, step := range []int{1, 5, 7} {
-		for i := range all {
-			e := all[i*step%len(all)]
-			assert.Equal(t, e.Bindings(&effective.Binder{}), e.Bindings(&binder), "%s by steps of %d", pathOf(e), step)
-		}
-	}
-	assert.Nil(t, binder.Bind(nil))
-}
-
-func TestLimitsPlace(t *testing.T) {
-	eachOf(t, boundScene, func(e *effective.Effective) {
-		limits := e.Limits()
-		require.NotNil(t, limits)
-		var keys []string
-		for i, r := range limits.Rules {
-			assert.Equal(t, i, limits.Place(r.Key))
-			keys = append(keys, r.Key.String())
-		}
-		assert.Equal(t, []string{"limits.assets", "limits.base", "limits.get"}, keys, "by their names")
-		assert.Equal(t, -1, limits.Place(merge.Key{}))
-	})
-}

@@ -29,7 +29,7 @@ func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit
 	}
 	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
 	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
-	c.walkAfter.whatIf = true
+	c.walkAfter.whatIf, c.walkAfter.binder = true, c.walkBefore.binder
 	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
 	return c.run()
 }

@@ -30,6 +30,10 @@ func (p Pair) Effective() *Effective {
 	return p.Before
 }
 
+// Limited reports whether limits that bind by triggers are in force on the path, before or
+// after: what is bound differs from path to path.
+func (p Pair) Limited() bool { return p.Before.Bound() != nil || p.After.Bound() != nil }
+
 // Changed reports whether the effective policy differs in a value or in the origin of a
 // value. An equal value of another policy is a change, too: otherwise the author of a
 // policy could find out a value of another policy by trial.

@@ -46,6 +46,8 @@ type Effective struct {
 	folded *folded       // the fold with Result, nil if there is none
 	member *member       // of the path's rule whose fields are controlled, or nil
 	object *merge.Policy // the route's own values of these fields, or nil
+	binder *binder       // of the walk
+	bound  *Bound        // made when first asked
 }
 
 // Level returns the level of the path at which a policy is attached, the

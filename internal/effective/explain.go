@@ -25,7 +25,7 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 		}
 	}
 	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
-	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !bindingMatches(rule, b) })
+	x.Bindings = slices.DeleteFunc(e.bindings(), func(b api.Binding) bool { return !bindingMatches(rule, b) })
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.NoteText(n))
 	}

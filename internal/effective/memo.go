@@ -24,7 +24,7 @@ type folded struct {
 	size   int  // of the policies that only the memo may hold, in bytes of JSON
 	binds  bool // a policy of the stack has rules that bind to rules of routes
 	read   sync.Once
-	limits *Limits // of the result, computed on first use; nil for none
+	limits *limits // of the result, computed on first use; nil for none
 }
 
 // appendMemoKey appends the key of a stack: the versions, levels, places, tiers and

@@ -65,6 +65,7 @@ type walk struct {
 	whatIf    bool
 	memoized  int
 	localMemo map[string]*folded
+	binder    *binder // a comparison has one for both of its walks
 
 	// reuseResults is set if visit does not keep what it is called with.
 	reuseResults bool
@@ -91,7 +92,7 @@ type kindWalk struct {
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
-	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
+	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
 		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget()}
@@ -443,7 +444,7 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 		k.stack.setReadings(k.kind, onFields)
 	}
 	e := w.effective()
-	*e = Effective{Kind: k.kind, Path: p, member: m}
+	*e = Effective{Kind: k.kind, Path: p, member: m, binder: w.binder}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}

@@ -1,6 +1,10 @@
 package gateway
 
-import gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/decode"
+)
 
 // httpMatches returns the matches of an HTTPRoute's rule with the defaults of the API
 // server, so that a rule from a file and the same rule from a cluster have the same
@@ -59,14 +63,14 @@ func defaultRules(kind string, spec map[string]any) map[string]any {
 	if spec["rules"] == nil && kind == KindHTTPRoute {
 		spec["rules"] = []any{map[string]any{}}
 	}
-	for _, rule := range items(spec["rules"]) {
+	for _, rule := range decode.Objects(spec["rules"]) {
 		if rule["matches"] == nil && kind == KindHTTPRoute {
 			rule["matches"] = []any{map[string]any{}}
 		}
-		for _, m := range items(rule["matches"]) {
+		for _, m := range decode.Objects(rule["matches"]) {
 			defaultMatch(kind, m)
 		}
-		for _, b := range items(rule["backendRefs"]) {
+		for _, b := range decode.Objects(rule["backendRefs"]) {
 			setDefault(b, "group", "")
 			setDefault(b, "kind", KindService)
 			setDefault(b, "weight", int64(1))
@@ -76,34 +80,27 @@ func defaultRules(kind string, spec map[string]any) map[string]any {
 }
 
 func defaultMatch(kind string, m map[string]any) {
-	const exact = string(gatewayv1.HeaderMatchExact)
-	for _, h := range append(items(m["headers"]), items(m["queryParams"])...) {
-		setDefault(h, "type", exact)
-	}
 	switch kind {
 	case KindHTTPRoute:
 		setDefault(m, "path", map[string]any{})
-		if path, ok := m["path"].(map[string]any); ok {
-			setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
-			setDefault(path, "value", "/")
-		}
 	case KindGRPCRoute:
 		if method, ok := m["method"].(map[string]any); ok {
-			setDefault(method, "type", exact)
+			setDefault(method, "type", string(gatewayv1.GRPCMethodMatchExact))
 		}
 	}
+	DefaultHTTPMatch(m)
 }
 
-// items returns those items of a list that are objects.
-func items(list any) []map[string]any {
-	all, _ := list.([]any)
-	out := make([]map[string]any, 0, len(all))
-	for _, item := range all {
-		if object, ok := item.(map[string]any); ok {
-			out = append(out, object)
-		}
+// DefaultHTTPMatch sets the defaults of the API server in the fields that a match of an
+// HTTPRoute has.
+func DefaultHTTPMatch(m map[string]any) {
+	for _, h := range append(decode.Objects(m["headers"]), decode.Objects(m["queryParams"])...) {
+		setDefault(h, "type", string(gatewayv1.HeaderMatchExact))
 	}
-	return out
+	if path, ok := m["path"].(map[string]any); ok {
+		setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
+		setDefault(path, "value", "/")
+	}
 }
 
 func setDefault(object map[string]any, name string, value any) {

@@ -71,6 +71,15 @@ func (p Path) servesHost(name string) bool {
 // matches any.
 func HostnamesIntersect(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
 
+// CommonHostname returns the hostname of the names that match both of two hostnames, of
+// which "" matches any: the more specific one. It is false if no name does.
+func CommonHostname(a, b string) (string, bool) {
+	if compareHostnames(a, b) > 0 {
+		a, b = b, a
+	}
+	return a, HostnamesIntersect(a, b)
+}
+
 // Hosts returns the hostnames by which requests reach a path: the intersection of
 // those of its route and its listener, "" for any.
 func (p Path) Hosts() []string {
@@ -83,11 +92,8 @@ func (p Path) Hosts() []string {
 	}
 	var out []string
 	for _, h := range p.Route.Hostnames {
-		switch {
-		case listener == "" || isSubdomain(h, strings.TrimPrefix(listener, "*")):
-			out = append(out, h)
-		case hostnameMatch(listener, h):
-			out = append(out, listener)
+		if both, ok := CommonHostname(h, listener); ok {
+			out = append(out, both)
 		}
 	}
 	return out

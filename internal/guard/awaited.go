@@ -78,7 +78,7 @@ func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
 		return nil
 	}
 	with.overrides.pairs++
-	c := overrideCheck{ev: with, paths: p, limits: with.limits.Bind(p)}
+	c := overrideCheck{ev: with, paths: p}
 	was, is := p.Before.Path.Listener, p.After.Path.Listener
 	for _, m := range with.requests.from(&p.Before.Path) {
 		if !m.to.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.to.IsOn(&p.After.Path) {

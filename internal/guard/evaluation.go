@@ -10,7 +10,6 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -46,7 +45,7 @@ type evaluation struct {
 	ownReach        ownReach
 	schema          schemaViolations
 	requirements    requirements
-	limits          limits.Tracker
+	limits          limitTally
 	blast           blastRadius
 	ownerBlast      *blastRadius // of the deletion with a new owner, nil for none
 	deletion        systemDeletion
@@ -157,7 +156,6 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 // comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
-	ev.limits.Write = ev.limitsWrite()
 	if err := ev.trackRequests(); err != nil {
 		return fmt.Errorf("find the requests that move: %w", err)
 	}
@@ -189,7 +187,8 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	if err := ev.reportReread(may); err != nil {
 		return err
 	}
-	if err := ev.reportLimits(may); err != nil {
+	ev.limitTally().addUnattached()
+	if err := ev.limits.reportAll(may); err != nil {
 		return err
 	}
 	ev.reportUnmet()

@@ -1,7 +1,6 @@
 package guard
 
-// The limits of one evaluation: what it looks at, and what its messages name. Those of
-// limits of requests are in package limits.
+// The limits of one evaluation: what it looks at, and what its messages name.
 const (
 	// maxPathsNamed is how many paths of a constraint are named.
 	maxPathsNamed = 3
@@ -63,4 +62,17 @@ const (
 	// It is no part of the budget of the write: else the authors of such constraints could use
 	// that up.
 	maxWarnCost = 100_000
+	// maxLimits is how many findings of one group about limits of requests are reported one by
+	// one, maxMissingMatches how many matches one names.
+	maxLimits         = 20
+	maxMissingMatches = 3
+	// maxSampledMatches is about how many matches of all routes the nearest is looked up
+	// in.
+	maxSampledMatches = 1024
+	// maxLimitRoutes is how many routes are counted each once; of more, those at several roots
+	// count at each.
+	maxLimitRoutes = 64
+	// maxWidened is how many changes of limits are kept before matches that limits also apply
+	// to are left out: few are reported at all.
+	maxWidened = 10_000
 )

@@ -31,7 +31,7 @@ func (ev *evaluation) compareForOverrides(s effective.Scope, matters func(*evalu
 		if p.Before == nil || !matters(o, p) {
 			return nil
 		}
-		return o.checkOverrides(p, o.limits.Bind(p), false)
+		return o.checkOverrides(p, false)
 	})
 	if err != nil {
 		return fmt.Errorf("compare effective policies of other routes: %w", err)

@@ -5,7 +5,6 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
 
@@ -26,9 +25,8 @@ type overrides struct {
 
 // overrideCheck compares the overrides of a path before and after the write.
 type overrideCheck struct {
-	ev     *evaluation
-	paths  effective.Pair
-	limits limits.Pair
+	ev    *evaluation
+	paths effective.Pair
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
@@ -45,14 +43,15 @@ type overrideCheck struct {
 // bound.
 //
 // again is set if the pair has the same effective policies as the previous one.
-func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool) error {
+func (ev *evaluation) checkOverrides(p effective.Pair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
 	c := overrideCheck{
-		ev: ev, paths: p, limits: b,
-		stays: p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path) &&
-			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)),
+		ev: ev, paths: p,
+		stays: p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && sameClass(&p.Before.Path, &p.After.Path) &&
+			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)) &&
+			(!p.Limited() || slices.Equal(p.Before.Path.Hosts(), p.After.Path.Hosts())), // what is bound depends on them
 	}
 	if c.stays && p.Before.Result == p.After.Result {
 		return nil
@@ -94,11 +93,8 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 		return false, false
 	}
 	before, after := c.paths.Before, c.paths.After
-	lost, reason := !after.Sets(o) || c.ev.movesToTerminating(o, before, after), ""
-	if !lost && c.limits.Before.Holds(o) {
-		reason = c.limits.After.UnboundReason(o)
-	}
-	if !lost && reason == "" {
+	lost, unbound := c.lostOn(o, after)
+	if !lost {
 		return false, false
 	}
 	var move requestMove
@@ -110,15 +106,11 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
 	}
-	switch {
-	case !stays:
+	if !stays {
 		return false, false
-	case !lost:
-		c.ev.addUnboundOverride(o, before, successor{Effective: after, by: move}, reason)
-		return true, false
 	}
-	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move})
-	if c.stays {
+	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move}, unbound)
+	if c.stays && unbound == "" {
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true, len(l.substitutes) > 0
@@ -139,7 +131,8 @@ func (ev *evaluation) confirm(o effective.Override, lost bool) {
 // checkSuccessors checks an override on the paths that take the traffic of a path which
 // is removed, or whose rule gives up a match.
 func (c *overrideCheck) checkSuccessors(o effective.Override) error {
-	at, triggered := o, c.limits.Before.Holds(o) && c.limits.Before.Triggered()
+	bound, at := c.paths.Before.Bound(), o
+	triggered := bound.Holds(o) && bound.Triggered
 	if triggered {
 		at.Level = gateway.LevelRule // its triggers bind it to the rule
 	}
@@ -160,11 +153,8 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 // checkSuccessor adds an override that is not given, or not bound, on a successor, and
 // keeps note of one that is.
 func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error {
-	lost, reason := !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective), ""
+	lost, unbound := c.lostOn(o, s.Effective)
 	if !lost {
-		reason = c.unboundOn(o, s.Effective)
-	}
-	if !lost && reason == "" {
 		c.kept.add(s.Effective, o.Policy)
 		return nil
 	}
@@ -172,25 +162,27 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 	if s.unsure, err = c.keptInstead(o, s.by); err != nil {
 		return err
 	}
-	if lost {
-		c.ev.addLostOverride(o, c.paths.Before, s)
-	} else {
-		c.ev.addUnboundOverride(o, c.paths.Before, s, reason)
-	}
+	c.ev.addLostOverride(o, c.paths.Before, s, unbound)
 	return nil
 }
 
-// unboundOn returns why an override that was bound is not bound on a successor, "" if
-// it is or was not bound.
-func (c *overrideCheck) unboundOn(o effective.Override, successor *effective.Effective) string {
-	if !c.limits.Before.Holds(o) {
-		return ""
+// ruleRemoved is why an override is not bound to another rule once the write removes its
+// own.
+const ruleRemoved = "its rule would be removed, and its triggers do not match"
+
+// lostOn reports whether an override that applies before the write does not on a path after
+// it: it is not given there, or it was bound and is not; then it returns why.
+func (c *overrideCheck) lostOn(o effective.Override, is *effective.Effective) (lost bool, unbound string) {
+	if !is.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, is) {
+		return true, ""
 	}
-	reason := c.ev.limits.BindAfter(successor).UnboundReason(o)
-	if c.paths.After == nil && reason == limits.Unmatched {
-		return limits.RuleRemoved
+	if !c.paths.Before.Bound().Holds(o) {
+		return false, ""
 	}
-	return reason
+	if unbound = is.Bound().WhyUnbound(o); unbound == effective.Unmatched && c.paths.After == nil {
+		unbound = ruleRemoved
+	}
+	return unbound != "", unbound
 }
 
 // keptOverrides are the successors of a path, each with the policies whose overrides

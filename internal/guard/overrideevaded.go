@@ -9,7 +9,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -171,9 +170,9 @@ func (l *lostOverride) moved() bool {
 func (ev *evaluation) lossCause(l *lostOverride) string {
 	object := ev.change.Object().Ref()
 	switch {
-	case l.key.unboundReason == limits.Unmatched && l.is.Path.Rule != l.was.Path.Rule:
-		return fmt.Sprintf("%s %s, which may receive its requests", limits.Unmatched, endText(l.is))
-	case l.key.unboundReason == limits.Unmatched || l.key.unboundReason == limits.HostnamesUnmatched || l.key.unboundReason == limits.RuleRemoved:
+	case l.key.unboundReason == effective.Unmatched && l.is.Path.Rule != l.was.Path.Rule:
+		return fmt.Sprintf("%s %s, which may receive its requests", effective.Unmatched, endText(l.is))
+	case l.key.unboundReason == effective.Unmatched || l.key.unboundReason == effective.HostnamesUnmatched || l.key.unboundReason == ruleRemoved:
 		return l.key.unboundReason + " " + endText(l.is)
 	case l.key.unboundReason != "":
 		return l.key.unboundReason

@@ -48,13 +48,20 @@ func (l *lostOverride) ref(p *merge.Policy) api.Ref {
 }
 
 // addLostOverride adds an override that applied on a path and is not given on the one
-// that takes its traffic. It returns where it was added.
-func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor) *lostOverride {
+// that takes its traffic, or is given there and why it is unbound. It returns where it was
+// added.
+func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor, unbound string) *lostOverride {
 	is := s.Effective
-	substitutes := ev.remaining(o, was, is, is.Substitutes(o))
-	reason := ev.lossReason(was, o)
+	var substitutes []*merge.Policy
+	reason := lossReason{code: api.ReasonOverrideEvaded}
+	switch {
+	case unbound == "":
+		substitutes, reason = ev.remaining(o, was, is, is.Substitutes(o)), ev.lossReason(was, o)
+	case ev.writesPolicyOf(o, was):
+		reason.code = api.ReasonOverrideRemoved
+	}
 	key := lostOverrideKey{
-		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp,
+		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp, unboundReason: unbound,
 		unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
 	for _, p := range substitutes {
@@ -77,14 +84,9 @@ func (o *overrides) addLost(loss lostOverride) *lostOverride {
 	return l
 }
 
-// addUnboundOverride adds an override that is given on a path, and no longer bound to its
-// rule.
-func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Effective, s successor, why string) {
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was)}
-	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
-		key.code = api.ReasonOverrideRemoved
-	}
-	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown})
+// writesPolicyOf reports whether the policy of an override is written, itself.
+func (ev *evaluation) writesPolicyOf(o effective.Override, was *effective.Effective) bool {
+	return !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is
@@ -137,7 +139,7 @@ func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override)
 
 // findLossReason is lossReason without its memo.
 func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) lossReason {
-	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
+	if ev.writesPolicyOf(o, was) {
 		if how := ev.givenUp(o); how != "" {
 			return lossReason{api.ReasonOverrideRemoved, how}
 		}

@@ -60,7 +60,7 @@ func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.After != nil && !p.Again {
 		ev.checkWeakened(p)
 	}
-	return ev.checkOverrides(p, ev.limits.Bind(p), false)
+	return ev.checkOverrides(p, false)
 }
 
 // prepareDeletion is prepare for an object that will be deleted without another

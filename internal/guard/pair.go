@@ -12,8 +12,7 @@ import (
 // evaluatePair evaluates one path.
 func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	ev.hasPaths = true
-	b := ev.limits.Bind(p)
-	again := b.None() && ev.overrides.prev.sameEffective(p)
+	again := ev.overrides.prev.sameEffective(p)
 	if !again {
 		ev.overrides.prev = newPrevPair(p, ev.overrides.prev.lost[:0])
 	}
@@ -30,13 +29,10 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 			return err
 		}
 	}
-	if err := ev.checkOverrides(p, b, again); err != nil {
+	if err := ev.checkOverrides(p, again); err != nil {
 		return err
 	}
-	if !b.None() {
-		ev.overrides.prev = prevPair{lost: ev.overrides.prev.lost} // what is bound differs from path to path
-		ev.limits.Add(p, b)
-	}
+	ev.limitTally().add(p)
 	if p.After == nil || p.Again {
 		return nil
 	}
@@ -64,7 +60,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 // caused it or not.
 func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	ev.checkWeakened(p)
-	ev.limits.AddDisplaced(p)
+	ev.limitTally().addDisplaced(p)
 	if err := ev.checkSchema(p); err != nil {
 		return err
 	}
@@ -162,7 +158,7 @@ func (prev *prevPair) recordLost(l *lostOverride, at gateway.Level) {
 // newPrevPair returns the result of a pair; room is reused for its losses.
 func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
 	prev := prevPair{changed: p.Changed(), lost: room}
-	if p.Before == nil || p.After == nil {
+	if p.Before == nil || p.After == nil || p.Limited() {
 		return prev
 	}
 	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
@@ -172,7 +168,7 @@ func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
 // sameEffective reports whether another pair has the same effective policies. Losses of
 // overrides also depend on the objects that the policies depend on.
 func (prev *prevPair) sameEffective(p effective.Pair) bool {
-	return prev.kind != nil && p.Before != nil && p.After != nil &&
+	return prev.kind != nil && p.Before != nil && p.After != nil && !p.Limited() &&
 		p.After.Kind == prev.kind && p.Before.Result == prev.before && p.After.Result == prev.after &&
 		(len(prev.lost) == 0 || prev.at != nil && sameAncestors(prev.at, &p.After.Path))
 }

@@ -1,43 +1,343 @@
 package guard
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/guard/limits"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/ratelimit"
+	"overrule.dev/overrule/merge"
 )
 
-// limitsWrite describes the write to the tracker of limits.
-func (ev *evaluation) limitsWrite() limits.Write {
-	return limits.Write{Policy: ev.policy, Old: ev.old, Reads: ev.reads, Causes: ev.causedByWrite}
+// limitTally adds up what a write does to limits that bind to the rules of routes by
+// triggers of their own, those of Kuadrant's RateLimitPolicy v2 RFC: path by path, route by
+// route.
+type limitTally struct {
+	ev       *evaluation
+	unit     int // of the current route at a root
+	route    map[limitKey]*limitOnRoute
+	own      map[limitKey]*ownLimit // of the policy that is written
+	changes  map[limitChange]*limitPlaces
+	reported map[limitGroup]int
 }
 
-// reportLimits reports what the write does to the limits on all paths.
-func (ev *evaluation) reportLimits(may *authorizer) error {
+func (ev *evaluation) limitTally() *limitTally {
+	ev.limits.ev = ev
+	return &ev.limits
+}
+
+// limitKey identifies a limit: two blocks of one policy may each have one of its name.
+type limitKey struct {
+	kind  api.PolicyKind
+	rule  merge.Key
+	block merge.Block
+	// namespace and name of the policy that it comes from.
+	namespace, name string
+}
+
+// keyOfLimit returns the key of the limit at a place.
+func keyOfLimit(b *effective.Bound, place int) limitKey {
+	r := b.Rules[place]
+	return limitKey{b.On.Kind.Ref(), r.Key, r.From.Block, r.From.Policy.Namespace, r.From.Policy.Name}
+}
+
+func (k limitKey) ref() api.Ref {
+	return api.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: k.namespace, Name: k.name}
+}
+
+func compareLimitKeys(a, b limitKey) int {
+	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
+}
+
+// writes reports whether a limit is one of the policy that is written.
+func (t *limitTally) writes(k limitKey) bool {
+	return t.ev.policy != nil && t.ev.policy.Ref() == k.ref()
+}
+
+// limitOnRoute is a limit on one route at one root.
+type limitOnRoute struct {
+	before, after limitState
+	added         []int // rules that it did not match before the write
+}
+
+// limitState is a limit on one route at one root, before or after the write.
+type limitState struct {
+	on      *effective.Effective // the first path that it is in force on; nil for none
+	policy  *merge.Policy
+	bound   *ratelimit.Bound
+	matched int             // number of rules that it matches
+	holds   int             // number of rules that it is bound to
+	hosts   map[string]bool // hostnames of its triggers by which requests reach the route
+}
+
+// add adds what limits bind to on a path. Paths come route by route.
+func (t *limitTally) add(p effective.Pair) {
+	if t.unit != p.Unit {
+		t.finishRoute()
+		t.unit = p.Unit
+	}
+	t.addInForce(p.Before.Bound(), func(l *limitOnRoute) *limitState { return &l.before })
+	if after := p.After.Bound(); after != nil && !p.Again {
+		t.addInForce(after, func(l *limitOnRoute) *limitState { return &l.after })
+		t.addShadowed(p.Before.Bound(), after)
+		t.addWidened(p.Before.Bound(), after)
+	}
+}
+
+// addInForce adds the limits that are in force on a path, before or after the write.
+func (t *limitTally) addInForce(b *effective.Bound, of func(*limitOnRoute) *limitState) {
+	if b == nil {
+		return
+	}
+	if t.route == nil {
+		t.route = make(map[limitKey]*limitOnRoute)
+	}
+	for i := range b.Rules {
+		k := keyOfLimit(b, i)
+		if t.route[k] == nil {
+			t.route[k] = &limitOnRoute{}
+		}
+		of(t.route[k]).add(b, i)
+	}
+}
+
+// add adds the limit at a place of a path.
+func (s *limitState) add(b *effective.Bound, place int) {
+	if s.on == nil {
+		s.on, s.policy, s.hosts = b.On, b.Rules[place].From.Policy, make(map[string]bool)
+	}
+	if bound := &b.Limits[place]; s.bound != bound { // paths of one route mostly share it
+		s.bound = bound
+		for _, trigger := range bound.Triggers {
+			for _, name := range trigger.Reachable {
+				s.hosts[name] = true
+			}
+		}
+	}
+	if rule := b.On.Path.Rule; rule < len(b.On.Path.Route.Rules) && s.bound.Matches(rule) {
+		s.matched++
+		if b.Holder() == place {
+			s.holds++
+		}
+	}
+}
+
+// addShadowed adds the limits that match the path's rule and are not bound to it: those
+// where one of the two is of the policy that is written, and those that were not
+// shadowed before.
+func (t *limitTally) addShadowed(was, is *effective.Bound) {
+	for _, i := range behindFirst(is.Matching()) {
+		holder := is.Holder()
+		limit, by := keyOfLimit(is, i), keyOfLimit(is, holder)
+		if t.writes(limit) || t.writes(by) || !was.Matches(is.Rules[i]) || was.PlaceOf(is.Rules[holder]) != was.Holder() {
+			t.note(limitChange{what: limitShadowed, limit: limit, by: by}, limitState{on: is.On})
+		}
+	}
+}
+
+func behindFirst(places []int) []int { return places[min(1, len(places)):] }
+
+// addWidened adds the matches that the limit with triggers which is bound to the path's
+// rule applies to without selecting them: of the policy that is written all of them, of
+// another policy those that the write adds.
+func (t *limitTally) addWidened(was, is *effective.Bound) {
+	holder, rule := is.Holder(), is.On.Path.Rule
+	if holder < 0 || len(is.Limits[holder].Triggers) == 0 {
+		return
+	}
+	var matches []string
+	k := keyOfLimit(is, holder)
+	switch {
+	case t.writes(k):
+		matches = is.Limits[holder].AlsoMatches(rule)
+	case !was.Matches(is.Rules[holder]):
+		t.route[k].added = append(t.route[k].added, rule)
+	case was.Triggered: // else it was bound to every rule
+		matches = addedMatches(was, is, holder)
+	}
+	for _, match := range matches {
+		t.note(limitChange{what: limitWidened, limit: k, text: t.shown(match, is.On)}, limitState{on: is.On})
+	}
+}
+
+// shown returns a match of a route or of a trigger, unless the writer may not be allowed to
+// read the matches of the route.
+func (t *limitTally) shown(match string, on *effective.Effective) string {
+	if !t.ev.reads(on.Path.Route.Namespace) {
+		return "(not shown)"
+	}
+	return match
+}
+
+// addedMatches returns the matches that the write brings to the limit at a place by
+// way of the path's rule, which it matched before.
+func addedMatches(was, is *effective.Bound, place int) []string {
+	limit := &is.Limits[place]
+	before := &was.Limits[was.PlaceOf(is.Rules[place])]
+	had, has := before.Route.Texts(was.On.Path.Rule), limit.Route.Texts(is.On.Path.Rule)
+	if len(missingIn(has, had)) > 0 {
+		has = limit.AlsoMatches(is.On.Path.Rule) // the rule's matches were edited: the limit selects the others
+	}
+	if len(missingIn(had, has)) > 0 { // a match may have been another rule's
+		had = matchedTexts(before)
+	}
+	return missingIn(had, has)
+}
+
+// missingIn returns the texts that a list does not have.
+func missingIn(list, texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return slices.Contains(list, text) })
+}
+
+// matchedTexts returns the texts of the matches of the rules that a limit matches.
+func matchedTexts(b *ratelimit.Bound) []string {
+	if b.Route == nil {
+		return nil // no limit there has triggers
+	}
+	var out []string
+	for rule := range b.Route.Rules() {
+		if b.Matches(rule) {
+			out = append(out, b.Route.Texts(rule)...)
+		}
+	}
+	return out
+}
+
+// addDisplaced adds overrides that match the path's rule after the write and are not
+// bound to it, since limits of lower policies precede them by name. It leaves out those
+// that were displaced before: by a limit of the same policy, or by the same limit
+// behind another one that is gone.
+func (t *limitTally) addDisplaced(p effective.Pair) {
+	is, was := p.After.Bound(), p.Before.Bound()
+	if is == nil {
+		return
+	}
+	for _, i := range behindFirst(is.Matching()) {
+		r, at := is.Rules[i], is.Holder()
+		holder := is.Rules[at]
+		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.Overrides(holder, p.After.Level(r.From.Policy)) ||
+			was.Matches(r) && (was.Rules[was.Holder()].From.Policy.Same(holder.From.Policy) || was.Matches(holder)) {
+			continue
+		}
+		f := limitChange{what: limitDisplaced, limit: keyOfLimit(is, i), by: keyOfLimit(is, at), action: api.Deny}
+		if !t.ev.causedByWrite(f.limit.ref()) {
+			f.action = api.Warn
+		}
+		t.note(f, limitState{on: p.After})
+	}
+}
+
+// finishRoute adds what was added of the current route.
+func (t *limitTally) finishRoute() {
+	for k, l := range t.route {
+		if t.writes(k) {
+			t.addOwn(k, l)
+		} else if l.after.on != nil {
+			t.addOther(k, l)
+		}
+	}
+	clear(t.route)
+}
+
+// addOther adds what the write does on a route to a limit of another policy.
+func (t *limitTally) addOther(k limitKey, l *limitOnRoute) {
+	before, after := &l.before, &l.after
+	switch {
+	case before.holds > 0 && after.matched == 0:
+		t.note(limitChange{what: limitUnbound, limit: k}, *after)
+	case before.on == nil && after.matched == 0 && after.on.Level(after.policy) >= gateway.LevelRoute:
+		t.note(limitChange{what: limitUnmatched, limit: k}, *after)
+	case before.on != nil && after.matched > 0:
+		t.addRemoved(k, l)
+		for _, rule := range l.added {
+			path := after.on.Path
+			path.Rule = rule
+			if len(missingIn(matchedTexts(before.bound), after.bound.Route.Texts(rule))) > 0 { // else what it was bound to is in two rules now
+				t.note(limitChange{what: limitRuleAdded, limit: k, text: path.Element(gateway.LevelRule).String()}, *after)
+			}
+		}
+	}
+}
+
+// addRemoved adds the matches of a limit that some rule had and none has after the write.
+func (t *limitTally) addRemoved(k limitKey, l *limitOnRoute) {
+	was, is := l.before.bound, l.after.bound
+	if len(was.Triggers) != len(is.Triggers) {
+		return // the triggers were edited
+	}
+	for i := range is.Triggers {
+		had, has := was.Triggers[i].Found, is.Triggers[i].Found
+		for m := range min(len(had), len(has)) {
+			if had[m] && !has[m] {
+				text := t.shown(is.Limit.Triggers[i].Matches[m].String(), l.after.on)
+				t.note(limitChange{what: limitMatchRemoved, limit: k, text: text}, l.after)
+			}
+		}
+	}
+}
+
+// addUnattached adds what limits would bind to where the object that is written is on no
+// path: no gateway takes the routes yet, or they have no rules.
+func (t *limitTally) addUnattached() {
+	ev := t.ev
 	route, _ := ev.change.After.(*gateway.Route)
 	was, _ := ev.change.Before.(*gateway.Route)
 	switch {
 	case ev.policy != nil && ev.overriddenRules.ownPaths == 0:
-		ev.limits.AddUnattachedPolicy(ev.after)
+		for _, target := range ev.after.Targets(ev.policy) {
+			if r, ok := ev.after.Get(target.Ref).(*gateway.Route); ok {
+				t.addTarget(r, r, ev.old, ev.policy, target)
+			}
+		}
 	case route != nil && was != nil && !ev.hasPaths:
-		ev.limits.AddUnattachedRoute(ev.after, was, route)
-	}
-	return ev.addLimitFindings(limits.Exceptions{Lost: ev.overrides.losesBinding, Permitted: may.mayOverride})
-}
-
-func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
-	findings, err := ev.limits.Findings(x)
-	for _, f := range findings {
-		ev.reportForKind(f.Kind, f.Code, f.Action, Finding{Rule: f.Rule, Policy: f.Policy, What: f.What, Short: f.Short, Advice: f.Advice})
-	}
-	return err
-}
-
-// losesBinding reports whether an override is lost since it is no longer bound.
-func (o *overrides) losesBinding(policy api.Ref, rule string) bool {
-	for key, l := range o.lost {
-		if key.unboundReason != "" && key.rule == rule && l.ref(l.key.policy) == policy {
-			return true
+		for p, target := range ev.after.On(route.Ref()) {
+			t.addTarget(was, route, p, p, target)
 		}
 	}
-	return false
+}
+
+// addTarget adds what the limits of a policy, before and after the write, would bind to on
+// a route that it targets.
+func (t *limitTally) addTarget(before, after *gateway.Route, old, policy *policykind.Policy, target policykind.Target) {
+	if !policy.Binds || policy.Invalid != nil || target.Refused != "" {
+		return
+	}
+	t.finishRoute()
+	if old != nil && old.Invalid == nil {
+		for _, e := range effective.Standalone(old, before, target.Section) {
+			t.add(effective.Pair{Before: e, Unit: t.unit})
+		}
+	}
+	for _, e := range effective.Standalone(policy, after, target.Section) {
+		t.addInForce(e.Bound(), func(l *limitOnRoute) *limitState { return &l.after })
+		if b := e.Bound(); b != nil && len(after.Rules) > 0 && policy == t.ev.policy {
+			t.addShadowed(nil, b)
+			t.addWidened(nil, b)
+		}
+	}
+	t.finishRoute()
+}
+
+// reportUnbound reports the limits of policies on the route of a path, or on its rules, that
+// bind to nothing of it. A limit of a gateway's policy may be meant for some of its routes
+// only.
+func (t *limitTally) reportUnbound(e *effective.Effective) {
+	b := e.Bound()
+	if b == nil {
+		return
+	}
+	for i, r := range b.Rules {
+		level, limit := e.Level(r.From.Policy), &b.Limits[i]
+		if level < gateway.LevelRoute || limit.Matches(e.Path.Rule) || level == gateway.LevelRoute && limit.MatchesAny() {
+			continue
+		}
+		policy := keyOfLimit(b, i).ref()
+		t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
+			Rule: r.Key.String(), Policy: &policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
+		})
+	}
 }

@@ -241,6 +241,7 @@ func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, e
 		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
 	})
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {
-		return !y.Sets(o) || c.ev.movesToTerminating(o, x, y) || c.unboundOn(o, y) != ""
+		lost, _ := c.lostOn(o, y)
+		return lost
 	}), nil
 }

@@ -100,7 +100,7 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	}
 	o := ev.forOverrides(ev.overrides.terminating.without(ev.before), ev.overrides.terminating.without(ev.after))
 	s.Empty = nil
-	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
+	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, false) })
 	if err != nil {
 		return fmt.Errorf("compare effective policies without those that are terminating: %w", err)
 	}

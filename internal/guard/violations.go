@@ -10,7 +10,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -70,8 +69,8 @@ func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effect
 	if err := ev.checkStandalone(e); err != nil {
 		return nil, err
 	}
-	ev.limits.AddUnbound(e)
-	if err := cmp.Or(ev.addLimitFindings(limits.Exceptions{}), ev.reportWeakenings(nil)); err != nil {
+	ev.limitTally().reportUnbound(e)
+	if err := cmp.Or(ev.limits.reportAll(nil), ev.reportWeakenings(nil)); err != nil {
 		return nil, err
 	}
 	ev.reportUnmet()

@@ -376,10 +376,10 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 		if r.limits == nil {
 			r.limits = ratelimit.NewBudget()
 		}
-		_, errs := r.limits.Read(place, name, rule.Value)
+		value, errs := r.limits.Defaulted(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
 		if len(errs) == 0 {
-			rule.Value = ratelimit.Defaulted(rule.Value)
+			rule.Value = value
 		}
 	}
 }

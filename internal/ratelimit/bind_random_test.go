@@ -141,10 +141,10 @@ func meet(host string, hosts []string) bool {
 
 // expected is a limit on a rule, worked out match by match.
 type expected struct {
-	matches                  bool
-	by, alsoMatches, outside []string
-	found                    [][]bool
-	hostnames                []string
+	matches                    bool
+	by, alsoMatches, reachable []string
+	found                      [][]bool
+	hostnames                  []string // of the triggers; without which it would match, if it does not
 }
 
 // onRule binds a limit to the matches of a rule; all are those of the route.
@@ -153,14 +153,12 @@ func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []pl
 		return expected{matches: true}
 	}
 	var out expected
-	chosen, forAll := make([]bool, len(rule)), false
+	chosen, forAll, without := make([]bool, len(rule)), false, []string(nil)
 	for _, t := range triggers {
 		inside := len(t.Hostnames) == 0
 		for _, h := range t.Hostnames {
 			if meet(h, hosts) {
-				inside = true
-			} else {
-				out.outside = append(out.outside, h)
+				inside, out.reachable = true, append(out.reachable, h)
 			}
 		}
 		found := make([]bool, len(t.Matches))
@@ -170,17 +168,22 @@ func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []pl
 		out.found = append(out.found, found)
 		some := false
 		for i, has := range rule {
-			if inside && (len(t.Matches) == 0 || slices.ContainsFunc(t.Matches, func(stated plainMatch) bool { return chosenBy(stated, has) })) {
-				chosen[i], some = true, true
+			if len(t.Matches) == 0 || slices.ContainsFunc(t.Matches, func(stated plainMatch) bool { return chosenBy(stated, has) }) {
+				some, chosen[i] = true, chosen[i] || inside
 			}
 		}
-		if some {
-			forAll = forAll || len(t.Hostnames) == 0
-			out.hostnames = append(out.hostnames, t.Hostnames...)
+		switch {
+		case some && inside:
+			forAll, out.hostnames = forAll || len(t.Hostnames) == 0, append(out.hostnames, t.Hostnames...)
+		case some:
+			without = append(without, t.Hostnames...)
 		}
 	}
 	out.matches = slices.Contains(chosen, true)
-	if forAll {
+	switch {
+	case !out.matches:
+		out.hostnames = without
+	case forAll:
 		out.hostnames = nil
 	}
 	slices.Sort(out.hostnames)
@@ -205,19 +208,21 @@ func TestBindAgreesWithReference(t *testing.T) {
 		limits := list(1+random.IntN(4), func() []plainTrigger { return list(random.IntN(3), func() plainTrigger { return aTrigger(random) }) })
 		hosts := list(1+random.IntN(2), func() string { return pick(random, append([]string{""}, someHosts...)...) })
 		b := boundAtRandom(t, rules, limits, hosts)
+		somewhere, excluded := make([]bool, len(b)), make([]bool, len(b))
 		for rule := range rules {
 			var at []int
 			for i, triggers := range limits {
-				want := onRule(triggers, rules[rule], b.Route.Texts(rule), slices.Concat(rules...), hosts)
-				l := &b.Limits[i]
+				want := onRule(triggers, rules[rule], b[i].Route.Texts(rule), slices.Concat(rules...), hosts)
+				l := &b[i]
 				got := expected{matches: l.Matches(rule), by: l.By(rule), alsoMatches: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
 				for _, c := range l.Triggers {
-					got.outside, got.found = append(got.outside, c.UnreachableHostnames...), append(got.found, c.Found)
+					got.reachable, got.found = append(got.reachable, c.Reachable...), append(got.found, c.Found)
 				}
 				require.Equal(t, want, got, "seed %d, rule %d, limit %d: %s on %s for %v", seed, rule, i, asJSON(t, triggers), asJSON(t, rules), hosts)
 				if want.matches {
 					at = append(at, i)
 				}
+				somewhere[i], excluded[i] = somewhere[i] || want.matches, excluded[i] || !want.matches && len(want.hostnames) > 0
 			}
 			first := -1
 			if len(at) > 0 {
@@ -227,6 +232,10 @@ func TestBindAgreesWithReference(t *testing.T) {
 			require.Equal(t, first, b.First(rule), "seed %d", seed)
 			bound, shadowed, apart = bound+min(len(at), 1), shadowed+max(len(at)-1, 0), apart+len(limits)-len(at)
 		}
+		for i := range b {
+			require.Equal(t, somewhere[i], b[i].MatchesAny(), "seed %d, limit %d", seed, i)
+			require.Equal(t, excluded[i] && !somewhere[i], b[i].ExcludedByHostnames(), "seed %d, limit %d", seed, i)
+		}
 	}
 	for what, n := range map[string]int{"bound": bound, "shadowed": shadowed, "unmatched": apart} {
 		require.Greater(t, n, 1000, "too few limits are %s to test anything", what)
@@ -234,7 +243,7 @@ func TestBindAgreesWithReference(t *testing.T) {
 }
 
 // boundAtRandom binds limits that are read from their JSON.
-func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, hosts []string) *Binding {
+func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, hosts []string) Binding {
 	t.Helper()
 	type rule struct {
 		Matches []plainMatch `json:"matches"`
@@ -248,7 +257,7 @@ func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, 
 		written = append(written, fmt.Sprintf("l%d", i), asJSON(t, triggers))
 	}
 	route := NewRoute(newGatewayRoute(t, gateway.KindHTTPRoute, asJSON(t, all)))
-	return limitsOf(t, written...).Bind(route, hosts)
+	return Bind(limitsOf(t, written...), route, hosts)
 }
 
 func asJSON(t *testing.T, value any) string {

@@ -13,12 +13,14 @@ func (s bitset) add(i int) { s[i/wordSize] |= 1 << (i % wordSize) }
 
 func (s bitset) has(i int) bool { return s[i/wordSize]&(1<<(i%wordSize)) != 0 }
 
-func (s bitset) clone() bitset { return append(bitset(nil), s...) }
-
-// intersect removes what is not in o.
+// intersect removes what is not in o, which may be nil.
 func (s bitset) intersect(o bitset) {
 	for i := range s {
-		s[i] &= o[i]
+		if o == nil {
+			s[i] = 0
+		} else {
+			s[i] &= o[i]
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package ratelimit
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/decode"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Defaulted returns a copy of a limit with the defaults of the RFC and of Gateway API
@@ -13,40 +15,15 @@ func Defaulted(value any) any {
 	if !ok {
 		return value
 	}
-	for _, rate := range objects(limit["rates"]) {
-		setDefault(rate, "duration", int64(1))
+	for _, rate := range decode.Objects(limit["rates"]) {
+		if rate["duration"] == nil {
+			rate["duration"] = int64(1)
+		}
 	}
-	for _, trigger := range objects(limit["triggers"]) {
-		for _, match := range objects(trigger["matches"]) {
-			if path, ok := match["path"].(map[string]any); ok {
-				setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
-				setDefault(path, "value", "/")
-			}
-			for _, header := range objects(match["headers"]) {
-				setDefault(header, "type", string(gatewayv1.HeaderMatchExact))
-			}
-			for _, parameter := range objects(match["queryParams"]) {
-				setDefault(parameter, "type", string(gatewayv1.QueryParamMatchExact))
-			}
+	for _, trigger := range decode.Objects(limit["triggers"]) {
+		for _, match := range decode.Objects(trigger["matches"]) {
+			gateway.DefaultHTTPMatch(match)
 		}
 	}
 	return limit
-}
-
-// objects returns the items of a list that are objects.
-func objects(list any) []map[string]any {
-	var out []map[string]any
-	items, _ := list.([]any)
-	for _, item := range items {
-		if object, ok := item.(map[string]any); ok {
-			out = append(out, object)
-		}
-	}
-	return out
-}
-
-func setDefault(object map[string]any, name string, value any) {
-	if object[name] == nil {
-		object[name] = value
-	}
 }

@@ -1,6 +1,10 @@
 package ratelimit
 
-import "slices"
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/decode"
+)
 
 // IsRateLimit reports whether decoded JSON is a limit of the RFC. It looks for what
 // only such limits have: triggers, a unit or a duration of a rate, a selector of a
@@ -11,7 +15,7 @@ import "slices"
 // Read returns an error for them.
 func IsRateLimit(value any) bool {
 	if list, ok := value.([]any); ok {
-		return anyItem(list, isLimit)
+		return slices.ContainsFunc(list, isLimit)
 	}
 	return isLimit(value)
 }
@@ -21,32 +25,17 @@ func isLimit(value any) bool {
 	if !ok {
 		return false
 	}
-	if _, ok := limit["triggers"]; ok {
-		return true
-	}
-	return anyItem(limit["rates"], hasAnyField("unit", "duration")) ||
-		anyItem(limit["when"], hasAnyField("selector")) ||
-		anyItem(limit["counters"], isString)
+	counters, _ := limit["counters"].([]any)
+	return hasAny(limit, "triggers") ||
+		anyHas(limit["rates"], "unit", "duration") || anyHas(limit["when"], "selector") ||
+		slices.ContainsFunc(counters, func(c any) bool { _, ok := c.(string); return ok })
 }
 
-func anyItem(value any, is func(any) bool) bool {
-	list, _ := value.([]any)
-	return slices.ContainsFunc(list, is)
+// anyHas reports whether an object of a list has any of the fields.
+func anyHas(list any, fields ...string) bool {
+	return slices.ContainsFunc(decode.Objects(list), func(o map[string]any) bool { return hasAny(o, fields...) })
 }
 
-func hasAnyField(fields ...string) func(any) bool {
-	return func(value any) bool {
-		object, _ := value.(map[string]any)
-		for _, name := range fields {
-			if _, ok := object[name]; ok {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-func isString(value any) bool {
-	_, ok := value.(string)
-	return ok
+func hasAny(object map[string]any, fields ...string) bool {
+	return slices.ContainsFunc(fields, func(name string) bool { _, ok := object[name]; return ok })
 }

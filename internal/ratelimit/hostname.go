@@ -13,27 +13,17 @@ const maxHostnameLength = 253
 // hostnamePattern is Gateway API's pattern of a hostname, wildcards included.
 var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-func (r *reader) hostnames(at *field.Path, value any) []string {
-	items := r.list(at, value, maxItems)
-	var hostnames []string
-	seen := make(map[string]bool, len(items))
-	for i, item := range items {
-		text, ok := r.text(at.Index(i), item, maxHostnameLength)
-		if !ok {
-			continue
-		}
-		host := strings.ToLower(text)
-		if wrong := hostnameError(host); wrong != "" {
-			r.addError(field.Invalid(at.Index(i), truncate(text), wrong))
-			continue
-		}
-		if seen[host] {
-			r.addError(field.Duplicate(at.Index(i), host))
-		}
-		seen[host] = true
-		hostnames = append(hostnames, host)
+func (r *reader) hostname(at *field.Path, value any) string {
+	text, ok := r.text(at, value, maxHostnameLength)
+	if !ok {
+		return ""
 	}
-	return hostnames
+	host := strings.ToLower(text)
+	if wrong := hostnameError(host); wrong != "" {
+		r.addError(field.Invalid(at, truncate(text), wrong))
+		return ""
+	}
+	return host
 }
 
 // hostnameError returns why no route can have a hostname, which is in lower case. It

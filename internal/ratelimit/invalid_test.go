@@ -77,14 +77,12 @@ func TestReadTooLargeLimits(t *testing.T) {
 			[]string{"spec.limits[a].triggers[0].matches[0].queryParams[0].value: Too long"}},
 		"a hostname": {map[string]any{"triggers": trigger("hostnames", []any{long(254)})},
 			[]string{"spec.limits[a].triggers[0].hostnames[0]: Too long"}},
-		"an unknown field, which is cut": {map[string]any{long(150): 1},
+		"an unknown field, which is cut": {map[string]any{long(150): true},
 			[]string{"spec.limits[a]." + long(100) + "…: Forbidden"}},
-		"one that is cut between letters": {map[string]any{"a" + strings.Repeat("é", 60): 1},
+		"one that is cut between letters": {map[string]any{"a" + strings.Repeat("é", 60): true},
 			[]string{"spec.limits[a].a" + strings.Repeat("é", 49) + "…: Forbidden"}},
 		"a number that is none": {map[string]any{"rates": []any{map[string]any{"limit": math.NaN(), "unit": "day"}}},
 			[]string{"spec.limits[a].rates[0].limit: Invalid value: NaN"}},
-		"a number of another kind": {map[string]any{"rates": []any{map[string]any{"limit": uint(1), "unit": "day"}}},
-			[]string{`spec.limits[a].rates[0].limit: Invalid value: "number"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.fields["rates"] == nil {

@@ -86,4 +86,8 @@ type Trigger struct {
 }
 
 // Match is a match of a trigger. Fields that are not set match everything.
-type Match struct{ gatewayv1.HTTPRouteMatch }
+type Match struct {
+	gatewayv1.HTTPRouteMatch
+
+	criteria []string
+}

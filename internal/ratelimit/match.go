@@ -33,24 +33,23 @@ var (
 	pathChars = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+$`)
 )
 
-// match reads a match, with Gateway API's defaults for fields that are set in part. A
-// match without fields selects every rule.
-func (r *reader) match(at *field.Path, value any) Match {
+// match reads a match. One without fields selects every rule. Of two headers with the same
+// name, regardless of case, or two query parameters, Gateway API uses the first.
+func (r *reader) match(at *field.Path, value any) (m Match) {
 	fields, ok := r.object(at, value, matchFields)
 	if !ok {
-		return Match{}
+		return m
 	}
-	var m Match
 	if fields["path"] != nil {
 		m.Path = r.path(at.Child("path"), fields["path"])
 	}
 	if fields["method"] != nil {
-		if method, ok := oneOf(r, at.Child("method"), fields["method"], methods, ""); ok {
-			m.Method = &method
-		}
+		method := oneOf(r, at.Child("method"), fields["method"], methods)
+		m.Method = &method
 	}
-	m.Headers = r.headers(at.Child("headers"), fields["headers"])
-	m.QueryParams = r.queryParams(at.Child("queryParams"), fields["queryParams"])
+	m.Headers = firstOfName(listOf(r, at.Child("headers"), fields["headers"], maxMatchValues, r.header), headerName)
+	m.QueryParams = firstOfName(listOf(r, at.Child("queryParams"), fields["queryParams"], maxMatchValues, r.queryParam), paramName)
+	m.criteria = criteria(&m.HTTPRouteMatch)
 	return m
 }
 
@@ -59,13 +58,10 @@ func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
 	if !ok {
 		return nil
 	}
-	kind, known := oneOf(r, at.Child("type"), fields["type"], pathTypes, gatewayv1.PathMatchPathPrefix)
-	text := "/"
-	if fields["value"] != nil {
-		text, ok = r.text(at.Child("value"), fields["value"], maxPathLength)
-	}
+	kind := oneOf(r, at.Child("type"), fields["type"], pathTypes)
+	text, ok := r.text(at.Child("value"), fields["value"], maxPathLength)
 	switch {
-	case !known || !ok:
+	case kind == "" || !ok:
 	case kind == gatewayv1.PathMatchRegularExpression:
 		r.pattern(at.Child("value"), text)
 	default:
@@ -98,59 +94,32 @@ func pathError(path string) string {
 	return ""
 }
 
-// headers reads the headers. Of two with the same name, regardless of case, Gateway
-// API uses the first.
-func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch {
-	var headers []gatewayv1.HTTPHeaderMatch
-	seen := map[string]bool{}
-	for i, item := range r.list(at, value, maxMatchValues) {
-		h, ok := readValueMatch(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, maxHeaderLength)
-		if key := strings.ToLower(h.name); ok && !seen[key] {
-			seen[key] = true
-			headers = append(headers, gatewayv1.HTTPHeaderMatch{Type: &h.kind, Name: gatewayv1.HTTPHeaderName(h.name), Value: h.value})
-		}
-	}
-	return headers
+func (r *reader) header(at *field.Path, value any) gatewayv1.HTTPHeaderMatch {
+	kind, name, text := readNamed(r, at, value, headerTypes, maxHeaderLength)
+	return gatewayv1.HTTPHeaderMatch{Type: &kind, Name: name, Value: text}
 }
 
-// queryParams reads the query parameters, like headers but case-sensitive.
-func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryParamMatch {
-	var params []gatewayv1.HTTPQueryParamMatch
-	seen := map[string]bool{}
-	for i, item := range r.list(at, value, maxMatchValues) {
-		p, ok := readValueMatch(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, maxParameterLength)
-		if ok && !seen[p.name] {
-			seen[p.name] = true
-			params = append(params, gatewayv1.HTTPQueryParamMatch{Type: &p.kind, Name: gatewayv1.HTTPHeaderName(p.name), Value: p.value})
-		}
-	}
-	return params
+func (r *reader) queryParam(at *field.Path, value any) gatewayv1.HTTPQueryParamMatch {
+	kind, name, text := readNamed(r, at, value, queryTypes, maxParameterLength)
+	return gatewayv1.HTTPQueryParamMatch{Type: &kind, Name: name, Value: text}
 }
 
-// valueMatch is a match of a header or of a query parameter.
-type valueMatch[T ~string] struct {
-	kind        T
-	name, value string
-}
-
-func readValueMatch[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, maxLen int) (valueMatch[T], bool) {
-	var s valueMatch[T]
+// readNamed reads the match of a header or of a query parameter.
+func readNamed[T ~string](r *reader, at *field.Path, value any, types []T, maxLen int) (kind T, name gatewayv1.HTTPHeaderName, text string) {
 	fields, ok := r.object(at, value, valueFields)
 	if !ok {
-		return s, false
+		return kind, name, text
 	}
-	var kindOK, nameOK, valueOK bool
-	s.kind, kindOK = oneOf(r, at.Child("type"), fields["type"], types, fallback)
-	if s.name, nameOK = r.text(at.Child("name"), fields["name"], maxNameLength); nameOK && !token.MatchString(s.name) {
-		r.addError(field.Invalid(at.Child("name"), s.name, "must consist of letters, digits and !#$%&'*+-.^_`|~"))
-		nameOK = false
+	kind = oneOf(r, at.Child("type"), fields["type"], types)
+	known, ok := r.text(at.Child("name"), fields["name"], maxNameLength)
+	if ok && !token.MatchString(known) {
+		r.addError(field.Invalid(at.Child("name"), known, "must consist of letters, digits and !#$%&'*+-.^_`|~"))
 	}
-	if s.value, valueOK = r.text(at.Child("value"), fields["value"], maxLen); valueOK && s.value == "" {
+	if text, ok = r.text(at.Child("value"), fields["value"], maxLen); ok && text == "" {
 		r.addError(field.Required(at.Child("value"), "must not be empty"))
-		valueOK = false
 	}
-	if s.kind == T(gatewayv1.HeaderMatchRegularExpression) {
-		r.pattern(at.Child("value"), s.value)
+	if string(kind) == string(gatewayv1.HeaderMatchRegularExpression) {
+		r.pattern(at.Child("value"), text)
 	}
-	return s, kindOK && nameOK && valueOK
+	return kind, gatewayv1.HTTPHeaderName(known), text
 }

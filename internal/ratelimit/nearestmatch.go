@@ -7,6 +7,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"overrule.dev/overrule/internal/editdistance"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // NearMatch is a match of one of several routes that is similar to one that no rule has.
@@ -29,15 +30,15 @@ const (
 func NearestOf(routes []*Route, m *Match, most int) []NearMatch {
 	var all []NearMatch
 	distances, pairs := make(map[string]int), maxComparedPairs
-	stated := matchText(&m.HTTPRouteMatch)
+	stated := m.String()
 	for i, r := range routes {
 		for rule := range r.Rules() {
-			for _, had := range r.RuleMatches(rule) {
-				text := matchText(&had)
+			for _, had := range r.ruleMatches(rule) {
+				text := gateway.HTTPMatchText(&had)
 				if _, known := distances[text]; known || had.Path == nil { // without a path it has no criteria
 					continue
 				}
-				a, b := differingParts(stated, matchText(m.criteriaOf(had)))
+				a, b := differingParts(stated, gateway.HTTPMatchText(m.criteriaOf(had)))
 				if pairs -= len(a) * len(b); pairs >= 0 {
 					distances[text] = editdistance.Between(a, b)
 					all = append(all, NearMatch{i, rule, text})

@@ -32,7 +32,7 @@ func TestNearestOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
-			near := NearestOf([]*Route{routeOf(t, routes)}, &l.All[0].Triggers[0].Matches[0], 3)
+			near := NearestOf([]*Route{routeOf(t, routes)}, &l[0].Triggers[0].Matches[0], 3)
 			assert.Len(t, near, 3)
 			assert.Equal(t, c.want, near[0])
 		})
@@ -70,7 +70,7 @@ func TestNearestOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
-			assert.Equal(t, c.want, NearestOf(c.routes, &l.All[0].Triggers[0].Matches[0], c.most))
+			assert.Equal(t, c.want, NearestOf(c.routes, &l[0].Triggers[0].Matches[0], c.most))
 		})
 	}
 }

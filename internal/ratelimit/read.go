@@ -14,13 +14,22 @@ import (
 // is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
 // headers, query parameters and hostnames are those of Gateway API, with its defaults.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
-	return NewBudget().Read(at, name, value)
+	return NewBudget().read(at, name, Defaulted(value))
+}
+
+func (b *Budget) read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
+	r := &reader{budget: b}
+	limit := r.limit(at, name, value)
+	if len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return limit, nil
 }
 
 func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	r.name(at, name)
-	if list, ok := value.([]any); ok {
-		r.addError(field.TypeInvalid(at, typeName(list), "must be an object, not a list; remove the dash before its first field"))
+	if _, ok := value.([]any); ok {
+		r.addError(field.TypeInvalid(at, typeName(value), "must be an object, not a list; remove the dash before its first field"))
 		return nil
 	}
 	fields, ok := r.object(at, value, limitFields)
@@ -30,9 +39,9 @@ func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	return &Limit{
 		Name:     name,
 		Rates:    r.rates(at.Child("rates"), fields["rates"]),
-		Counters: r.counters(at.Child("counters"), fields["counters"]),
-		When:     r.conditions(at.Child("when"), fields["when"]),
-		Triggers: r.triggers(at.Child("triggers"), fields["triggers"]),
+		Counters: listOf(r, at.Child("counters"), fields["counters"], maxItems, r.distinct(r.counter)),
+		When:     listOf(r, at.Child("when"), fields["when"], maxItems, r.condition),
+		Triggers: listOf(r, at.Child("triggers"), fields["triggers"], maxItems, r.trigger),
 	}
 }
 
@@ -51,78 +60,97 @@ func (r *reader) name(at *field.Path, name string) {
 
 func (r *reader) rates(at *field.Path, value any) []Rate {
 	before := len(r.errs)
-	items := r.list(at, value, maxItems)
-	if len(items) == 0 && len(r.errs) == before {
+	rates := listOf(r, at, value, maxItems, r.rate)
+	if len(rates) == 0 && len(r.errs) == before {
 		r.addError(field.Required(at, "set at least one rate, such as rates: [{limit: 5, unit: second}]"))
-	}
-	var rates []Rate
-	for i, item := range items {
-		if rate, ok := r.rate(at.Index(i), item); ok {
-			rates = append(rates, rate)
-		}
 	}
 	return rates
 }
 
-func (r *reader) rate(at *field.Path, value any) (Rate, bool) {
+func (r *reader) rate(at *field.Path, value any) (rate Rate) {
 	fields, ok := r.object(at, value, rateFields)
 	if !ok {
-		return Rate{}, false
+		return rate
 	}
-	rate := Rate{Duration: 1}
 	if fields["limit"] == nil {
 		r.addError(field.Required(at.Child("limit"), "set the maximum number of requests, at least 1"))
 	} else {
-		rate.Limit, _ = r.positive(at.Child("limit"), fields["limit"])
+		rate.Limit = r.positive(at.Child("limit"), fields["limit"])
 	}
-	known := true
-	if fields["duration"] != nil {
-		rate.Duration, known = r.positive(at.Child("duration"), fields["duration"])
+	rate.Duration = r.positive(at.Child("duration"), fields["duration"])
+	rate.Unit = oneOf(r, at.Child("unit"), fields["unit"], Units)
+	if seconds := secondsOf[rate.Unit]; seconds > 0 && rate.Duration > math.MaxInt64/seconds {
+		r.addError(field.Invalid(at.Child("duration"), rate.Duration,
+			fmt.Sprintf("must be at most %d for unit %s, so that the seconds fit in 64 bits", math.MaxInt64/seconds, rate.Unit)))
 	}
-	if rate.Unit, ok = oneOf(r, at.Child("unit"), fields["unit"], Units, ""); ok && known {
-		r.checkOverflow(at.Child("duration"), rate)
-	}
-	return rate, true
+	return rate
 }
 
-// checkOverflow validates that the duration in seconds fits into an int64.
-func (r *reader) checkOverflow(at *field.Path, rate Rate) {
-	if largest := math.MaxInt64 / secondsOf[rate.Unit]; rate.Duration > largest {
-		r.addError(field.Invalid(at, rate.Duration,
-			fmt.Sprintf("must be at most %d for unit %s, so that the seconds fit in 64 bits", largest, rate.Unit)))
-	}
-}
-
-func (r *reader) counters(at *field.Path, value any) []string {
-	items := r.list(at, value, maxItems)
-	var counters []string
-	seen := make(map[string]bool, len(items))
-	for i, item := range items {
-		counter, ok := r.counter(at.Index(i), item)
-		if !ok {
-			continue
-		}
-		if seen[counter] {
-			r.addError(field.Duplicate(at.Index(i), counter))
-		}
-		seen[counter] = true
-		counters = append(counters, counter)
-	}
-	return counters
-}
-
-func (r *reader) counter(at *field.Path, value any) (string, bool) {
+func (r *reader) counter(at *field.Path, value any) string {
 	if _, ok := value.(map[string]any); ok {
 		r.addError(field.TypeInvalid(at, typeName(value), "must be a selector, such as auth.identity.username"))
-		return "", false
+		return ""
 	}
+	return r.selector(at, value, CheckCounter)
+}
+
+func (r *reader) selector(at *field.Path, value any, check func(string) error) string {
 	selector, ok := r.text(at, value, maxTextLength)
 	if !ok {
-		return "", false
+		return ""
 	}
-	if err := CheckCounter(selector); err != nil {
+	if err := check(selector); err != nil {
 		r.addError(field.Invalid(at, truncate(selector), err.Error()))
-		return "", false
+		return ""
 	}
-	return selector, true
+	return selector
+}
+
+func (r *reader) condition(at *field.Path, value any) (c Condition) {
+	fields, ok := r.object(at, value, conditionFields)
+	if !ok {
+		return c
+	}
+	if fields["selector"] == nil {
+		r.addError(field.Required(at.Child("selector"), "set a selector, such as auth.identity.username"))
+	} else {
+		c.Selector = r.selector(at.Child("selector"), fields["selector"], CheckCondition)
+	}
+	if c.Operator = oneOf(r, at.Child("operator"), fields["operator"], Operators); c.Operator != "" {
+		c.Value = r.operand(at.Child("value"), c.Operator, fields["value"])
+	}
+	return c
+}
+
+// operand reads the value that the operator compares with.
+func (r *reader) operand(at *field.Path, operator Operator, value any) string {
+	if operator == Exists || operator == NotExists {
+		if value != nil {
+			r.addError(field.Forbidden(at, "must not be set for operator "+string(operator)))
+		}
+		return ""
+	}
+	if value == nil {
+		r.addError(field.Required(at, "must be set for operator "+string(operator)))
+		return ""
+	}
+	text, _ := r.text(at, value, maxTextLength)
+	if operator == MatchesRE {
+		r.pattern(at, text)
+	}
+	return text
+}
+
+func (r *reader) trigger(at *field.Path, value any) (trigger Trigger) {
+	before := len(r.errs)
+	fields, ok := r.object(at, value, triggerObjectFields)
+	if !ok {
+		return trigger
+	}
+	trigger.Matches = listOf(r, at.Child("matches"), fields["matches"], maxItems, r.match)
+	trigger.Hostnames = listOf(r, at.Child("hostnames"), fields["hostnames"], maxItems, r.distinct(r.hostname))
+	if len(trigger.Matches) == 0 && len(trigger.Hostnames) == 0 && len(r.errs) == before {
+		r.addError(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
+	}
+	return trigger
 }

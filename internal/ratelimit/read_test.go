@@ -33,6 +33,11 @@ func TestReadLimits(t *testing.T) {
 			c.Want.Name = "a"
 			got, errs := Read(at, "a", decoded(t, c.Text))
 			assert.Empty(t, errs)
+			for _, trigger := range got.Triggers {
+				for m := range trigger.Matches {
+					trigger.Matches[m].criteria = nil // the random worlds hold these
+				}
+			}
 			assert.Equal(t, &c.Want, got)
 		})
 	}

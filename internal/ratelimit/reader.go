@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // maxItems is the maximum number of items of each list of a limit. It bounds the time
@@ -17,8 +19,8 @@ const maxItems = 64
 // another one.
 const maxTextLength = 1024
 
-// reader reads decoded JSON and collects the errors. A null field is treated as
-// absent, as by the API server.
+// reader reads decoded JSON with its defaults, and collects the errors: after the first,
+// what it returns does not matter. A null field is treated as absent, as by the API server.
 type reader struct {
 	errs           field.ErrorList
 	budget         *Budget // of the policy
@@ -42,21 +44,37 @@ func (r *reader) object(at *field.Path, value any, of objectFields) (map[string]
 	return fields, true
 }
 
-// list returns the items of a list, at most maxLen; none for null.
-func (r *reader) list(at *field.Path, value any, maxLen int) []any {
-	if value == nil {
-		return nil
-	}
+// listOf reads the items of a list, at most maxLen; none for null.
+func listOf[T any](r *reader, at *field.Path, value any, maxLen int, read func(*field.Path, any) T) []T {
 	items, ok := value.([]any)
-	if !ok {
-		r.addError(field.TypeInvalid(at, typeName(value), "must be a list; put a dash before each item"))
+	switch {
+	case value == nil:
 		return nil
-	}
-	if len(items) > maxLen {
+	case !ok:
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a list; put a dash before each item"))
+	case len(items) > maxLen:
 		r.addError(field.TooMany(at, len(items), maxLen))
 		return nil
 	}
-	return items
+	var out []T
+	for i, item := range items {
+		out = append(out, read(at.Index(i), item))
+	}
+	return out
+}
+
+// distinct reads as another function does, and adds an error for each text that it has read
+// before.
+func (r *reader) distinct(read func(*field.Path, any) string) func(*field.Path, any) string {
+	var seen []string
+	return func(at *field.Path, value any) string {
+		text := read(at, value)
+		if text != "" && slices.Contains(seen, text) {
+			r.addError(field.Duplicate(at, text))
+		}
+		seen = append(seen, text)
+		return text
+	}
 }
 
 // text returns a string of at most maxLen bytes.
@@ -65,65 +83,54 @@ func (r *reader) text(at *field.Path, value any, maxLen int) (string, bool) {
 	switch {
 	case value == nil:
 		r.addError(field.Required(at, "must be a string"))
-		return "", false
 	case !ok:
 		r.addError(field.TypeInvalid(at, typeName(value), "must be a string; put it in quotes"))
-		return "", false
 	case len(s) > maxLen:
 		r.addError(field.TooLong(at, "", maxLen))
-		return "", false
+	default:
+		return s, true
 	}
-	return s, true
+	return "", false
 }
 
 // positive returns an integer that is at least 1.
-func (r *reader) positive(at *field.Path, value any) (int64, bool) {
-	var n int64
-	switch v := value.(type) {
-	case int64:
-		n = v
-	case float64:
+func (r *reader) positive(at *field.Path, value any) int64 {
+	n, ok := value.(int64)
+	if v, isFloat := value.(float64); isFloat {
 		if v != math.Trunc(v) { // true for NaN, too
 			r.addError(field.Invalid(at, v, "must be an integer of at least 1"))
-			return 0, false
+			return 0
 		}
 		// 2^63 is the least float64 that overflows int64
 		if v >= 1<<63 {
 			r.addError(field.Invalid(at, v, fmt.Sprintf("must be at most %d", int64(math.MaxInt64))))
-			return 0, false
+			return 0
 		}
-		n = int64(max(v, math.MinInt64))
-	default:
+		n, ok = int64(max(v, math.MinInt64)), true
+	}
+	switch {
+	case !ok:
 		r.addError(field.TypeInvalid(at, typeName(value), "must be an integer of at least 1, without quotes"))
-		return 0, false
-	}
-	if n < 1 {
+	case n < 1:
 		r.addError(field.Invalid(at, n, "must be at least 1"))
-		return 0, false
 	}
-	return n, true
+	return n
 }
 
-// oneOf returns one of the values, or the fallback if it is absent. Without a fallback
-// the value is required.
-func oneOf[T ~string](r *reader, at *field.Path, value any, of []T, fallback T) (T, bool) {
-	if value == nil && fallback != "" {
-		return fallback, true
-	}
-	if value == nil {
-		r.addError(field.Required(at, "must be one of "+joinAnd(of)))
-		return "", false
-	}
+// oneOf returns a value that is one of several.
+func oneOf[T ~string](r *reader, at *field.Path, value any, of []T) T {
 	s, ok := value.(string)
-	if !ok {
+	switch {
+	case value == nil:
+		r.addError(field.Required(at, "must be one of "+joinAnd(of)))
+	case !ok:
 		r.addError(field.TypeInvalid(at, typeName(value), "must be one of "+joinAnd(of)))
-		return "", false
-	}
-	if !slices.Contains(of, T(s)) {
+	case !slices.Contains(of, T(s)):
 		r.addError(field.NotSupported(at, truncate(s), of))
-		return "", false
+	default:
+		return T(s)
 	}
-	return T(s), true
+	return ""
 }
 
 func typeName(value any) string {
@@ -156,13 +163,9 @@ func truncate(s string) string {
 
 // joinAnd returns "a, b and c".
 func joinAnd[T ~string](words []T) string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = string(w)
+	var all []string
+	for _, w := range words {
+		all = append(all, string(w))
 	}
-	last := len(all) - 1
-	if last < 1 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:last], ", ") + " and " + all[last]
+	return api.JoinNames(all)
 }

@@ -15,11 +15,30 @@ const (
 	// maxPatternSize is in instructions, which the gateway compiles and runs. The
 	// length does not bound them: a{1000} has a thousand.
 	maxPatternSize = 2000
+	// maxExpressionBytes is the maximum length of all regular expressions of a policy, in
+	// bytes. An expression that is slow to compile counts for more than its length.
+	maxExpressionBytes = 64 * maxPatternLength
 )
+
+// Budget limits the total length of the regular expressions of all limits of a policy,
+// in bytes: a policy may have thousands of limits. A limit that is valid with a part
+// of the budget is valid with a whole one. It is not safe for concurrent use.
+type Budget struct{ bytes int }
+
+// NewBudget returns the budget of a policy.
+func NewBudget() *Budget { return &Budget{bytes: maxExpressionBytes} }
+
+// Defaulted returns a limit as the function Defaulted does, with the errors of Read, and
+// charges it to the budget.
+func (b *Budget) Defaulted(at *field.Path, name string, value any) (any, field.ErrorList) {
+	value = Defaulted(value)
+	_, errs := b.read(at, name, value)
+	return value, errs
+}
 
 // pattern validates a regular expression and charges it to the budget.
 func (r *reader) pattern(at *field.Path, text string) {
-	if !r.budget.take(text) {
+	if r.budget.bytes -= pattern.Cost(text); r.budget.bytes < 0 {
 		if !r.budgetExceeded { // report it once
 			r.addError(field.Invalid(at, truncate(text), fmt.Sprintf(
 				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)))

@@ -32,31 +32,26 @@ type Source struct {
 	Block string
 }
 
-// rendered is a limit and the rules that it is bound to.
+// rendered is a limit and the rules that it is bound to, each with the hostnames of its
+// requests.
 type rendered struct {
 	id     string // identifies the limit in descriptors
 	source Source
 	limit  *Limit
-	bound  map[ruleRef]*boundRule
+	bound  map[ruleRef]map[string]bool
 }
 
 // ruleRef identifies a rule of a route.
 type ruleRef struct {
-	namespace, name, kind string
-	rule                  int
+	route *gateway.Route
+	rule  int
 }
 
 func compareRuleRefs(a, b ruleRef) int {
 	return cmp.Or(
-		strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
-		strings.Compare(a.kind, b.kind), cmp.Compare(a.rule, b.rule),
+		strings.Compare(a.route.Namespace, b.route.Namespace), strings.Compare(a.route.Name, b.route.Name),
+		strings.Compare(a.route.Kind, b.route.Kind), cmp.Compare(a.rule, b.rule),
 	)
-}
-
-// boundRule is a rule that a limit is bound to, and the hostnames of its requests.
-type boundRule struct {
-	route *gateway.Route
-	hosts map[string]bool
 }
 
 // Add adds the binding of a limit to the i-th rule of a route. hosts are the hostnames of
@@ -69,13 +64,12 @@ func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, host
 	if len(hosts) == 0 {
 		return // no request reaches the rule
 	}
-	at := ruleRef{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
-	l := r.entryFor(from, b.Limit)
+	at, l := ruleRef{route, i}, r.entryFor(from, b.Limit)
 	if l.bound[at] == nil {
-		l.bound[at] = &boundRule{route: route, hosts: make(map[string]bool)}
+		l.bound[at] = make(map[string]bool)
 	}
 	for _, h := range hosts {
-		l.bound[at].hosts[h] = true
+		l.bound[at][h] = true
 	}
 }
 
@@ -91,7 +85,7 @@ func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 			return l
 		}
 	}
-	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef]*boundRule)}
+	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef]map[string]bool)}
 	r.limits[id] = append(r.limits[id], l)
 	return l
 }
@@ -135,9 +129,8 @@ func (l *rendered) ruleRefs() []ruleRef {
 func (l *rendered) rules() []api.GatewayRule {
 	var out []api.GatewayRule
 	for _, at := range l.ruleRefs() {
-		b := l.bound[at]
-		hosts := mostGeneral(b.hosts)
-		for _, item := range gatewayRules(b.route, at.rule) {
+		hosts := mostGeneral(l.bound[at])
+		for _, item := range gatewayRules(at.route, at.rule) {
 			item.Hosts = hosts
 			out = append(out, item)
 		}

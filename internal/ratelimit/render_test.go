@@ -24,10 +24,10 @@ func readLimit(t *testing.T, name, text string) *Limit {
 
 // addAll adds the limits that are bound to rules of a route, for hosts.
 func addAll(r *Rendering, from Source, limits []*Limit, route *gateway.Route, hosts ...string) {
-	b := NewLimits(limits).Bind(NewRoute(route), hosts)
+	b := Bind(limits, NewRoute(route), hosts)
 	for rule := range route.Rules {
 		if i := b.First(rule); i >= 0 {
-			r.Add(from, &b.Limits[i], route, rule, hosts)
+			r.Add(from, &b[i], route, rule, hosts)
 		}
 	}
 }

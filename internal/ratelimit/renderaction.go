@@ -73,7 +73,7 @@ func descriptor(selector string) (action api.DescriptorAction, ok bool) {
 
 func metadata(selector string) *api.MetadataAction {
 	out := &api.MetadataAction{DescriptorKey: selector, MetadataKey: api.MetadataKey{Key: authFilter}}
-	for _, segment := range Segments(selector)[1:] {
+	for _, segment := range strings.Split(selector, ".")[1:] {
 		out.MetadataKey.Path = append(out.MetadataKey.Path, api.MetadataSegment{Segment: api.MetadataName{Key: segment}})
 	}
 	return out

@@ -32,29 +32,12 @@ func intersectHostnames(hostnames, hosts []string) []string {
 	var out []string
 	for _, a := range hostnames {
 		for _, b := range hosts {
-			if gateway.HostnamesIntersect(a, b) {
-				out = append(out, moreSpecific(a, b))
+			if both, ok := gateway.CommonHostname(a, b); ok {
+				out = append(out, both)
 			}
 		}
 	}
 	return out
-}
-
-// moreSpecific returns the one of two overlapping hostnames that the other includes.
-func moreSpecific(a, b string) string {
-	_, wild := strings.CutPrefix(b, "*")
-	switch {
-	case b == "" || a == b:
-		return a
-	case !wild || a == "":
-		return b
-	case !strings.HasPrefix(a, "*"):
-		return a
-	case len(a) > len(b):
-		return a
-	default:
-		return b
-	}
 }
 
 // mostGeneral returns the hostnames that no other hostname includes, sorted; nil for
@@ -64,7 +47,8 @@ func mostGeneral(hosts map[string]bool) []string {
 	for h := range hosts {
 		within := false
 		for other := range hosts {
-			within = within || other != h && gateway.HostnamesIntersect(h, other) && moreSpecific(h, other) == h
+			both, ok := gateway.CommonHostname(h, other)
+			within = within || other != h && ok && both == h
 		}
 		if !within && h != "" {
 			out = append(out, h)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -32,28 +33,21 @@ func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
 }
 
 func httpRule(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
-	out := api.GatewayRule{Paths: []string{anyRequest}}
-	if m.Path != nil {
-		out.Paths = []string{pathPattern(pathType(m.Path), pathValue(m.Path))}
-	}
+	out := api.GatewayRule{Paths: []string{pathPattern(*m.Path.Type, *m.Path.Value)}}
 	if m.Method != nil {
 		out.Methods = []string{string(*m.Method)}
 	}
-	seen := make(map[string]bool)
-	for i := range m.Headers {
-		h := &m.Headers[i]
-		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)), matchValue(h.Name, valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+	for _, h := range firstOfName(m.Headers, headerName) {
+		out.Headers = append(out.Headers, matchValue(string(h.Name), string(*h.Type), h.Value))
 	}
-	seen = make(map[string]bool)
-	for i := range m.QueryParams {
-		q := &m.QueryParams[i]
-		out.QueryParams = addValue(out.QueryParams, seen, string(q.Name), matchValue(q.Name, valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+	for _, q := range firstOfName(m.QueryParams, paramName) {
+		out.QueryParams = append(out.QueryParams, matchValue(string(q.Name), string(*q.Type), q.Value))
 	}
 	return out
 }
 
-func pathPattern(kind, value string) string {
-	switch gatewayv1.PathMatchType(kind) {
+func pathPattern(kind gatewayv1.PathMatchType, value string) string {
+	switch kind {
 	case gatewayv1.PathMatchExact:
 		return value
 	case gatewayv1.PathMatchRegularExpression:
@@ -63,17 +57,8 @@ func pathPattern(kind, value string) string {
 	}
 }
 
-// addValue adds a value unless there is one of that name: the first counts.
-func addValue(to []api.GatewayValue, seen map[string]bool, name string, value api.GatewayValue) []api.GatewayValue {
-	if seen[name] {
-		return to
-	}
-	seen[name] = true
-	return append(to, value)
-}
-
-func matchValue(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayValue {
-	out := api.GatewayValue{Name: string(name), Value: value}
+func matchValue(name, kind, value string) api.GatewayValue {
+	out := api.GatewayValue{Name: name, Value: value}
 	if kind != string(gatewayv1.HeaderMatchExact) {
 		out.Type = kind
 	}
@@ -83,11 +68,8 @@ func matchValue(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayVa
 // grpcRule returns the HTTP/2 path of the calls that match: /<service>/<method>.
 func grpcRule(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
 	out := api.GatewayRule{Paths: []string{grpcPath(m.Method)}}
-	seen := make(map[string]bool)
-	for i := range m.Headers {
-		h := &m.Headers[i]
-		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)),
-			matchValue(gatewayv1.HTTPHeaderName(h.Name), valueOr(h.Type, gatewayv1.GRPCHeaderMatchExact), h.Value))
+	for _, h := range firstOfName(m.Headers, func(h *gatewayv1.GRPCHeaderMatch) string { return strings.ToLower(string(h.Name)) }) {
+		out.Headers = append(out.Headers, matchValue(string(h.Name), string(*h.Type), h.Value))
 	}
 	return out
 }
@@ -96,8 +78,7 @@ func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 	if m == nil {
 		return anyRequest
 	}
-	service, method := valueOr(m.Service, ""), valueOr(m.Method, "")
-	exact := valueOr(m.Type, gatewayv1.GRPCMethodMatchExact) == string(gatewayv1.GRPCMethodMatchExact)
+	service, method, exact := ptr.Deref(m.Service, ""), ptr.Deref(m.Method, ""), *m.Type == gatewayv1.GRPCMethodMatchExact
 	switch {
 	case service == "" && method == "":
 		return anyRequest

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -59,67 +60,76 @@ func (r *Route) matchesWith(facts []string) bitset {
 		return r.allMatches
 	}
 	out := r.matchesByCriterion[facts[0]]
-	if len(facts) > 1 && out != nil {
-		out = out.clone()
+	if len(facts) > 1 {
+		out = slices.Clone(out)
 	}
 	for _, fact := range facts[1:] {
-		if out == nil {
-			return nil
-		}
-		also := r.matchesByCriterion[fact]
-		if also == nil {
-			return nil
-		}
-		out.intersect(also)
+		out.intersect(r.matchesByCriterion[fact])
 	}
 	return out
 }
 
-// criteria returns the criteria of a match as strings, which are equal if Gateway API
-// treats the criteria as equal: names of headers are case-insensitive, and of two
-// headers or query parameters of the same name only the first counts.
+// Texts returns the matches of a rule for messages; none of a nil Route.
+func (r *Route) Texts(rule int) []string {
+	if r == nil {
+		return nil
+	}
+	var out []string
+	for i := range r.ruleMatches(rule) {
+		out = append(out, r.text(r.ruleStarts[rule]+i))
+	}
+	return out
+}
+
+func (r *Route) text(match int) string { return gateway.HTTPMatchText(&r.matches[match]) }
+
+// ruleMatches returns the matches of a rule with the defaults of the API server. The
+// result is shared and must not be edited.
+func (r *Route) ruleMatches(rule int) []gatewayv1.HTTPRouteMatch {
+	return r.matches[r.ruleStarts[rule]:r.ruleStarts[rule+1]]
+}
+
+// ruleHasMatch reports whether a set contains a match of a rule.
+func (r *Route) ruleHasMatch(s bitset, rule int) bool {
+	i := s.next(r.ruleStarts[rule])
+	return i >= 0 && i < r.ruleStarts[rule+1]
+}
+
+// criteria returns the criteria of a match with its defaults as strings, which are equal if Gateway API
+// treats the criteria as equal.
 func criteria(m *gatewayv1.HTTPRouteMatch) []string {
 	out := make([]string, 0, 2+len(m.Headers)+len(m.QueryParams))
 	if m.Path != nil {
-		out = append(out, "path\x00"+pathType(m.Path)+"\x00"+pathValue(m.Path))
+		out = append(out, "path\x00"+string(*m.Path.Type)+"\x00"+*m.Path.Value)
 	}
 	if m.Method != nil {
 		out = append(out, "method\x00"+string(*m.Method))
 	}
-	seen := make(map[string]bool)
-	state := func(what, name, kind, value string) {
-		if what += "\x00" + name + "\x00"; !seen[what] {
-			seen[what] = true
-			out = append(out, what+kind+"\x00"+value)
-		}
+	for _, h := range firstOfName(m.Headers, headerName) {
+		out = append(out, "header\x00"+headerName(&h)+"\x00"+string(*h.Type)+"\x00"+h.Value)
 	}
-	for i := range m.Headers {
-		h := &m.Headers[i]
-		state("header", strings.ToLower(string(h.Name)), valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value)
-	}
-	for i := range m.QueryParams {
-		q := &m.QueryParams[i]
-		state("query", string(q.Name), valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value)
+	for _, q := range firstOfName(m.QueryParams, paramName) {
+		out = append(out, "query\x00"+paramName(&q)+"\x00"+string(*q.Type)+"\x00"+q.Value)
 	}
 	return out
 }
 
-func pathType(p *gatewayv1.HTTPPathMatch) string {
-	return valueOr(p.Type, gatewayv1.PathMatchPathPrefix)
-}
-
-func pathValue(p *gatewayv1.HTTPPathMatch) string { return valueOr(p.Value, "/") }
-
-// valueOr returns the value of a field, or its default.
-func valueOr[T ~string](field *T, def T) string {
-	if field == nil {
-		return string(def)
+// firstOfName returns headers or query parameters without those whose name an earlier one
+// has: only the first counts.
+func firstOfName[T any](all []T, name func(*T) string) []T {
+	var out []T
+	for i := range all {
+		if !slices.ContainsFunc(out, func(o T) bool { return name(&o) == name(&all[i]) }) {
+			out = append(out, all[i])
+		}
 	}
-	return string(*field)
+	return out
 }
 
-// matchText returns a match for messages: "GET PathPrefix /toys with header x=1".
-func matchText(m *gatewayv1.HTTPRouteMatch) string { return gateway.HTTPMatchText(m) }
+// headerName returns the name of a header, which is case-insensitive.
+func headerName(h *gatewayv1.HTTPHeaderMatch) string { return strings.ToLower(string(h.Name)) }
 
-// String returns the match for messages.
-func (m *Match) String() string { return matchText(&m.HTTPRouteMatch) }
+func paramName(q *gatewayv1.HTTPQueryParamMatch) string { return string(q.Name) }
+
+// String returns the match for messages: "GET PathPrefix /toys with header x=1".
+func (m *Match) String() string { return gateway.HTTPMatchText(&m.HTTPRouteMatch) }

@@ -24,7 +24,7 @@ func TestMatchText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, []string{c.want}, routeOf(t, "[{matches: ["+c.match+"]}]").Texts(0))
 			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
-			assert.Equal(t, c.want, l.All[0].Triggers[0].Matches[0].String())
+			assert.Equal(t, c.want, l[0].Triggers[0].Matches[0].String())
 		})
 	}
 }
@@ -37,20 +37,12 @@ func TestMatchString(t *testing.T) {
 		"{queryParams: [{name: a, value: b}]}": "any request with query parameter a=b",
 	} {
 		l := limitsOf(t, "l", "[{matches: ["+match+"]}]")
-		assert.Equal(t, want, l.All[0].Triggers[0].Matches[0].String())
+		assert.Equal(t, want, l[0].Triggers[0].Matches[0].String())
 	}
 }
 
-func TestRuleMatchesAreDefaulted(t *testing.T) {
-	r := routeOf(t, "[{}, {matches: [{method: GET}, {path: {value: /a}}]}]")
-	assert.Equal(t, 2, r.Rules())
-	assert.Equal(t, []string{"PathPrefix /"}, r.Texts(0))
-	assert.Equal(t, []string{"GET PathPrefix /", "PathPrefix /a"}, r.Texts(1))
-	assert.Len(t, r.RuleMatches(1), 2)
-}
-
 func TestRouteWithoutRules(t *testing.T) {
-	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
-	assert.False(t, b.Limits[0].MatchesAny())
-	assert.Equal(t, []bool{false}, b.Limits[0].Triggers[0].Found)
+	b := Bind(limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]"), NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
+	assert.False(t, b[0].MatchesAny())
+	assert.Equal(t, []bool{false}, b[0].Triggers[0].Found)
 }

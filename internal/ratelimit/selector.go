@@ -55,8 +55,8 @@ func resolve(selector string) (suggestion string, err error) {
 	if selector == bindingDescriptor || strings.HasPrefix(selector, bindingDescriptor+".") {
 		return "", errors.New(bindingDescriptor + " is reserved; use another selector")
 	}
-	segments := Segments(selector)
-	if err := checkSegments(segments); err != nil {
+	segments, err := segmentsOf(selector)
+	if err != nil {
 		return "", err
 	}
 	p := wellKnown
@@ -95,46 +95,27 @@ func (p *attribute) unknownSegment(segments []string, i int) (string, error) {
 	return "", fmt.Errorf("unknown selector: %s has the fields %s", at, joinAnd(sortedKeys(p.children)))
 }
 
-// Segments returns the segments of a selector. The name of a header or of a label is
-// one segment, including its dots.
-func Segments(selector string) []string {
+// segmentsOf returns the segments of a selector, and validates their characters. The name of
+// a header or of a label is one segment, including its dots.
+func segmentsOf(selector string) ([]string, error) {
 	var segments []string
-	for p, rest := wellKnown, selector; ; {
-		if p.namePattern != nil {
-			return append(segments, rest)
-		}
-		segment, behind, more := strings.Cut(rest, ".")
-		segments = append(segments, segment)
-		if !more {
-			return segments
-		}
-		next, known := p.children[segment]
-		if !known {
-			next = anyAttribute
-		}
-		p, rest = next, behind
-	}
-}
-
-// checkSegments validates the characters of the segments.
-func checkSegments(segments []string) error {
-	p := wellKnown
-	for _, segment := range segments {
-		allowed := plain
-		if p.namePattern != nil {
-			allowed = p.namePattern
+	for p, rest, more := wellKnown, selector, true; more; {
+		segment, allowed := rest, p.namePattern
+		more = false
+		if allowed == nil {
+			allowed = plain
+			segment, rest, more = strings.Cut(rest, ".")
 		}
 		if strings.Contains(segment, `\`) {
-			return errors.New(`invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`)
+			return nil, errors.New(`invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`)
 		}
 		if !allowed.MatchString(segment) {
-			return fmt.Errorf("invalid selector: %q is not a valid segment; use a selector such as auth.identity.username", truncate(segment))
+			return nil, fmt.Errorf("invalid selector: %q is not a valid segment; use a selector such as auth.identity.username", truncate(segment))
 		}
-		next, known := p.children[segment]
-		if !known {
-			next = anyAttribute
+		segments = append(segments, segment)
+		if p = p.children[segment]; p == nil {
+			p = anyAttribute
 		}
-		p = next
 	}
-	return nil
+	return segments, nil
 }

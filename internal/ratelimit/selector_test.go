@@ -72,15 +72,3 @@ func TestConditionSelectorsOfTriggers(t *testing.T) {
 		})
 	}
 }
-
-func TestSegments(t *testing.T) {
-	for selector, want := range map[string][]string{
-		"auth.identity.username":              {"auth", "identity", "username"},
-		"context.request.http.headers.x.user": {"context", "request", "http", "headers", "x.user"},
-		"context.source.labels.k8s.io/name":   {"context", "source", "labels", "k8s.io/name"},
-		"context.request.http.path":           {"context", "request", "http", "path"},
-		"x":                                   {"x"},
-	} {
-		t.Run(selector, func(t *testing.T) { assert.Equal(t, want, Segments(selector)) })
-	}
-}

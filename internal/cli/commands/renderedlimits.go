@@ -15,7 +15,6 @@ import (
 // renderedLimits are the rendered limits of each gateway, and the status of those
 // that are not rendered.
 type renderedLimits struct {
-	binder       effective.Binder
 	byEntryPoint map[entryPoint]*ratelimit.Rendering
 	limits       map[limitRef]*limitStatus
 	// unrecognized are the limits of each policy in another format than the RFC's.
@@ -68,23 +67,23 @@ func (r *renderedLimits) add(e *effective.Effective) {
 	if e.Path.Route == nil {
 		return
 	}
-	bound := r.binder.Bind(e)
+	bound := e.Bound()
 	r.addUnrecognized(e, bound)
 	if bound == nil {
 		return
 	}
 	holder := bound.Holder()
 	for place, rule := range bound.Rules {
-		f := r.status(limitRefOf(e, rule), bound.Binding.Limits[place].Limit)
+		f := r.status(limitRefOf(e, rule), bound.Limits[place].Limit)
 		switch {
 		case place == holder:
 			f.bound = true
-		case bound.Binding.Limits[place].Matches(e.Path.Rule):
+		case bound.Limits[place].Matches(e.Path.Rule):
 			f.shadowedBy[limitRefOf(e, bound.Rules[holder])] = true
 		}
 	}
 	if holder >= 0 {
-		r.addBound(e, bound.Rules[holder], &bound.Binding.Limits[holder])
+		r.addBound(e, bound.Rules[holder], &bound.Limits[holder])
 	}
 }
 
@@ -106,7 +105,7 @@ func (r *renderedLimits) status(of limitRef, l *ratelimit.Limit) *limitStatus {
 func (r *renderedLimits) addUnrecognized(e *effective.Effective, bound *effective.Bound) {
 	for i := range e.Rules {
 		rule := &e.Rules[i]
-		if _, binds := e.Kind.Binds(rule.Key); !binds || rule.Value == nil || bound != nil && bound.Place(rule.Key) >= 0 {
+		if _, binds := e.Kind.Binds(rule.Key); !binds || rule.Value == nil || bound.Place(rule.Key) >= 0 {
 			continue
 		}
 		l := limitRefOf(e, rule)

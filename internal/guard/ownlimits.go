@@ -1,7 +1,8 @@
-package limits
+package guard
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,9 +12,76 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
+// ownLimit is a limit of the policy that is written, on all routes.
+type ownLimit struct {
+	ev            *evaluation
+	key           limitKey
+	before, after limitSum
+}
+
+// limitSum is a limit on all routes, before or after the write.
+type limitSum struct {
+	all, unmatched *limitPlaces // routes that it is in force on, and those of which it matches no rule
+	found          map[[2]int]bool
+	hosts          map[string]bool
+	last           limitState // of the last route
+	// samples are routes with matches, in which the nearest matches are looked up, and
+	// matches their number.
+	samples []limitState
+	matches int
+}
+
+func (t *limitTally) addOwn(k limitKey, l *limitOnRoute) {
+	if t.own == nil {
+		t.own = make(map[limitKey]*ownLimit)
+	}
+	if t.own[k] == nil {
+		t.own[k] = &ownLimit{ev: t.ev, key: k}
+	}
+	t.own[k].before.add(l.before)
+	t.own[k].after.add(l.after)
+}
+
+func (s *limitSum) add(l limitState) {
+	if l.on == nil {
+		return
+	}
+	if s.all == nil {
+		s.found, s.hosts = make(map[[2]int]bool), make(map[string]bool)
+	}
+	s.all, s.last = s.all.add(l), l
+	s.sample(l)
+	if l.matched == 0 {
+		s.unmatched = s.unmatched.add(l)
+	}
+	for t := range l.bound.Triggers {
+		for m, found := range l.bound.Triggers[t].Found {
+			if found {
+				s.found[[2]int{t, m}] = true
+			}
+		}
+	}
+	maps.Copy(s.hosts, l.hosts)
+}
+
+// sample keeps a route that has matches, as long as they are few.
+func (s *limitSum) sample(l limitState) {
+	if l.bound.Route == nil || s.matches > maxSampledMatches || l.on.Path.Route.Kind != gateway.KindHTTPRoute ||
+		slices.ContainsFunc(s.samples, func(o limitState) bool { return o.on.Path.Route == l.on.Path.Route }) {
+		return
+	}
+	s.samples, s.matches = append(s.samples, l), s.matches+l.bound.Route.Matches()
+}
+
+// matchesNowhere reports whether the limit is in force on routes, and matches no rule
+// of any.
+func (s *limitSum) matchesNowhere() bool {
+	return s.unmatched != nil && s.unmatched.count == s.all.count
+}
+
 // reportOwn reports what is wrong with a limit of the policy that is written: it binds
 // to nothing, or only in part.
-func (t *Tracker) reportOwn(l *total) {
+func (t *limitTally) reportOwn(l *ownLimit) {
 	if l.after.all == nil {
 		return
 	}
@@ -26,35 +94,35 @@ func (t *Tracker) reportOwn(l *total) {
 		}
 	case len(l.missing()) > 0:
 		for _, at := range l.missing() {
-			t.report(l.group(api.Warn, "more matches of triggers that no rule has"), func() Finding { return l.partFinding(at) })
+			t.report(l.group(api.Warn, "more matches of triggers that no rule has: %d"), func() Finding { return l.partFinding(at) })
 		}
 	case l.after.unmatched != nil:
-		t.report(l.group(api.Warn, "more limits that bind to no rule of some routes"), l.someRoutesFinding)
+		t.report(l.group(api.Warn, "more limits that bind to no rule of some routes: %d"), l.someRoutesFinding)
 	}
 }
 
 // inheritBefore sets what a limit was before the write if it was in another block of
 // its policy.
-func (t *Tracker) inheritBefore(l *total) {
+func (t *limitTally) inheritBefore(l *ownLimit) {
 	k := l.key
 	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-		if o := t.totals[k]; l.before.all == nil && o != nil && o.after.all == nil {
+		if o := t.own[k]; l.before.all == nil && o != nil && o.after.all == nil {
 			l.before = o.before
 		}
 	}
 }
 
 // group is one of TriggerUnmatched.
-func (l *total) group(action api.Action, more string) group {
-	return group{l.kind, api.ReasonTriggerUnmatched, action, more}
+func (l *ownLimit) group(action api.Action, more string) limitGroup {
+	return limitGroup{l.after.last.on.Kind, api.ReasonTriggerUnmatched, action, more}
 }
 
 // triggers returns those that the limit has after the write.
-func (l *total) triggers() []ratelimit.Trigger { return l.after.last.bound.Limit.Triggers }
+func (l *ownLimit) triggers() []ratelimit.Trigger { return l.after.last.bound.Limit.Triggers }
 
 // reportHostnames reports hostnames of triggers by which no request reaches any of the
 // routes. It returns whether the write is denied for one.
-func (t *Tracker) reportHostnames(l *total) (denied bool) {
+func (t *limitTally) reportHostnames(l *ownLimit) (denied bool) {
 	for i, trigger := range l.triggers() {
 		for _, name := range trigger.Hostnames {
 			if l.after.hosts[name] {
@@ -65,69 +133,53 @@ func (t *Tracker) reportHostnames(l *total) (denied bool) {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
-			t.report(l.group(action, "more hostnames of triggers that do not match those of the routes"), func() Finding { return l.hostnameFinding(i, name) })
+			t.report(l.group(action, "more hostnames of triggers that do not match those of the routes: %d"), func() Finding { return l.hostnameFinding(i, name) })
 		}
 	}
 	return denied
 }
 
 // named reports whether the limit named a hostname before the write.
-func (l *total) named(hostname string) bool {
+func (l *ownLimit) named(hostname string) bool {
 	return slices.ContainsFunc(l.before.last.bound.Limit.Triggers, func(t ratelimit.Trigger) bool { return slices.Contains(t.Hostnames, hostname) })
 }
 
-func (l *total) hostnameFinding(trigger int, name string) Finding {
+func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
+	hosts := slices.Clone(l.after.last.on.Path.Hosts())
+	if i := slices.Index(hosts, ""); i >= 0 {
+		hosts[i] = "any"
+	}
 	return Finding{
 		Rule:  l.key.rule.String(),
 		Short: fmt.Sprintf("hostname %s of %s does not match those of %s", name, l.key.rule, routeText(l.after.last.on)),
 		What: fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
-			name, trigger, l.key.rule, l.after.all.routesText(), l.after.last.hostnames()),
+			name, trigger, l.key.rule, l.after.all.routesText(), strings.Join(hosts, ", ")),
 		Advice: "correct it, or add it to the route's hostnames",
 	}
 }
 
-// hostnames lists those by which requests reach the route.
-func (s *state) hostnames() string {
-	var out []string
-	for _, h := range s.on.Path.Hosts() {
-		if h == "" {
-			h = "any"
-		}
-		out = append(out, h)
-	}
-	return strings.Join(out, ", ")
-}
-
 // reportUnmatched reports that a limit of the policy that is written binds to nothing
 // at all.
-func (t *Tracker) reportUnmatched(l *total) {
-	action := api.Deny
-	if l.before.matchesNowhere() {
-		action = api.Warn // an existing policy stays editable
+func (t *limitTally) reportUnmatched(l *ownLimit) {
+	action, note := api.Deny, ""
+	if l.before.matchesNowhere() { // an existing policy stays editable
+		action, note = api.Warn, "; not introduced by this write"
 	}
-	t.report(l.group(action, "more limits that bind to no rule"), func() Finding {
-		f := l.unmatchedFinding()
-		if action == api.Warn {
-			f.What += "; not introduced by this write"
+	t.report(l.group(action, "more limits that bind to no rule: %d"), func() Finding {
+		f := Finding{
+			Rule:   l.key.rule.String(),
+			Short:  fmt.Sprintf("%s binds to no rule of %s", l.key.rule, routeText(l.after.unmatched.first.on)),
+			What:   fmt.Sprintf("%s binds to no rule of %s: %s", l.key.rule, l.after.unmatched.routesText(), l.missingText()+note),
+			Advice: "use a match that the route has, or add a rule with this match to the route",
+		}
+		if len(l.missing()) == 0 {
+			f.Advice = "use a match of the rules that it applies to"
 		}
 		return f
 	})
 }
 
-func (l *total) unmatchedFinding() Finding {
-	f := Finding{
-		Rule:   l.key.rule.String(),
-		Short:  fmt.Sprintf("%s binds to no rule of %s", l.key.rule, routeText(l.after.unmatched.first.on)),
-		What:   fmt.Sprintf("%s binds to no rule of %s: %s", l.key.rule, l.after.unmatched.routesText(), l.missingText()),
-		Advice: "use a match that the route has, or add a rule with this match to the route",
-	}
-	if len(l.missing()) == 0 {
-		f.Advice = "use a match of the rules that it applies to"
-	}
-	return f
-}
-
-func (l *total) someRoutesFinding() Finding {
+func (l *ownLimit) someRoutesFinding() Finding {
 	short := fmt.Sprintf("%s binds to no rule of %d of %s", l.key.rule, l.after.unmatched.routes(), api.Plural(l.after.all.routes(), "route"))
 	return Finding{
 		Rule: l.key.rule.String(), Short: short,
@@ -137,7 +189,7 @@ func (l *total) someRoutesFinding() Finding {
 }
 
 // partFinding finds a match of a limit that selects nothing, while others do.
-func (l *total) partFinding(at [2]int) Finding {
+func (l *ownLimit) partFinding(at [2]int) Finding {
 	return Finding{
 		Rule:   l.key.rule.String(),
 		Short:  fmt.Sprintf("%s is only partly bound: no rule has the match %s", l.key.rule, &l.triggers()[at[0]].Matches[at[1]]),
@@ -148,7 +200,7 @@ func (l *total) partFinding(at [2]int) Finding {
 
 // missing returns the matches, as positions of trigger and match, that no rule of any
 // route has.
-func (l *total) missing() [][2]int {
+func (l *ownLimit) missing() [][2]int {
 	var out [][2]int
 	for i, trigger := range l.triggers() {
 		for m := range trigger.Matches {
@@ -162,13 +214,13 @@ func (l *total) missing() [][2]int {
 
 // noHostnameMatches reports whether no request reaches any of the routes by a hostname
 // of the limit's triggers.
-func (l *total) noHostnameMatches() bool {
+func (l *ownLimit) noHostnameMatches() bool {
 	return !slices.ContainsFunc(l.triggers(), func(t ratelimit.Trigger) bool {
 		return len(t.Hostnames) == 0 || slices.ContainsFunc(t.Hostnames, func(name string) bool { return l.after.hosts[name] })
 	})
 }
 
-func (l *total) missingText() string {
+func (l *ownLimit) missingText() string {
 	missing := l.missing()
 	if len(missing) == 0 {
 		text := fmt.Sprintf("the rules with the match %s are not those that it applies to", l.firstMatch())
@@ -178,7 +230,7 @@ func (l *total) missingText() string {
 		return text
 	}
 	var out []string
-	for _, at := range missing[:min(len(missing), maxMatches)] {
+	for _, at := range missing[:min(len(missing), maxMissingMatches)] {
 		out = append(out, l.noMatchText(at))
 	}
 	if more := len(missing) - len(out); more > 0 {
@@ -189,24 +241,29 @@ func (l *total) missingText() string {
 
 // hasOutside reports whether requests for some hostnames of the limit's triggers do
 // not reach one of the routes.
-func (l *total) hasOutside() bool {
-	return slices.ContainsFunc(l.after.samples, func(s state) bool {
-		return slices.ContainsFunc(s.bound.Triggers, func(c ratelimit.TriggerMatch) bool { return len(c.UnreachableHostnames) > 0 })
+func (l *ownLimit) hasOutside() bool {
+	return slices.ContainsFunc(l.after.samples, func(s limitState) bool {
+		for i, t := range s.bound.Triggers {
+			if len(t.Reachable) < len(s.bound.Limit.Triggers[i].Hostnames) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
 // firstMatch names the first match of the limit's triggers.
-func (l *total) firstMatch() string {
+func (l *ownLimit) firstMatch() *ratelimit.Match {
 	for _, trigger := range l.triggers() {
 		if len(trigger.Matches) > 0 {
-			return trigger.Matches[0].String()
+			return &trigger.Matches[0]
 		}
 	}
-	return (&ratelimit.Match{}).String()
+	return &ratelimit.Match{}
 }
 
 // noMatchText says that no rule has a match, and what the nearest ones are.
-func (l *total) noMatchText(at [2]int) string {
+func (l *ownLimit) noMatchText(at [2]int) string {
 	match := &l.triggers()[at[0]].Matches[at[1]]
 	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
 	near := l.nearest(match)
@@ -224,16 +281,16 @@ func (l *total) noMatchText(at [2]int) string {
 
 // nearest names the matches that are most like one, of the routes whose matches are
 // shown.
-func (l *total) nearest(m *ratelimit.Match) []string {
+func (l *ownLimit) nearest(m *ratelimit.Match) []string {
 	var routes []*ratelimit.Route
 	var shown []*gateway.Route
 	for _, s := range l.after.samples {
-		if l.reads(s.on.Path.Route.Namespace) {
-			routes, shown = append(routes, s.index), append(shown, s.on.Path.Route)
+		if l.ev.reads(s.on.Path.Route.Namespace) {
+			routes, shown = append(routes, s.bound.Route), append(shown, s.on.Path.Route)
 		}
 	}
 	var out []string
-	for _, n := range ratelimit.NearestOf(routes, m, maxMatches) {
+	for _, n := range ratelimit.NearestOf(routes, m, maxMissingMatches) {
 		route := shown[n.Route]
 		in := route.RuleName(n.Rule)
 		if l.after.all.routes() > 1 {

@@ -1,0 +1,253 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// limitChange is one thing that a write does to a limit.
+type limitChange struct {
+	what   limitEffect
+	limit  limitKey
+	by     limitKey   // the limit that is bound in its place, if one
+	text   string     // the match or the rule that it is about, if one
+	action api.Action // Warn if empty
+}
+
+func compareLimitChanges(a, b limitChange) int {
+	return cmp.Or(
+		cmp.Compare(a.what, b.what), compareLimitKeys(a.limit, b.limit), compareLimitKeys(a.by, b.by),
+		strings.Compare(a.text, b.text), strings.Compare(string(a.action), string(b.action)),
+	)
+}
+
+// limitEffect is a kind of limitChange.
+type limitEffect int
+
+const (
+	limitUnbound      limitEffect = iota // the write takes a limit from the rules that it was bound to
+	limitUnmatched                       // a limit meets a route of which it matches no rule
+	limitMatchRemoved                    // no rule has a match of its triggers any more
+	limitRuleAdded                       // it matches a rule that it did not
+	limitShadowed                        // another limit is bound in its place
+	limitWidened                         // it applies to a match that its triggers do not select
+	limitDisplaced                       // a limit of a lower policy is bound instead of an override
+)
+
+const (
+	keepMatches   = "keep the matches that bind it, or edit the policy as well"
+	keepHostnames = "keep the hostnames that bind it, or edit the policy as well"
+)
+
+// limitEffects are the reason of each effect, what there is more of, and the finding about a
+// change and where it is.
+var limitEffects = [...]struct {
+	code    api.ReasonCode
+	more    string
+	finding func(*limitTally, limitChange, *limitPlaces) Finding
+}{
+	limitUnbound: {api.ReasonTriggerUnmatched, "more limits no longer bound to any rule: %d", (*limitTally).unbound},
+	limitUnmatched: {api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+		return c.finding("binds to no rule of "+on.routesText(), "binds to no rule", "its triggers select none of the rules' matches")
+	}},
+	limitMatchRemoved: {api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+		short := "no longer finds its match " + c.text
+		return c.finding(short+" in any rule of "+on.routesText(), short, keepMatches)
+	}},
+	limitRuleAdded: {api.ReasonLimitWidened, "more rules that limits are also bound to: %d", func(_ *limitTally, c limitChange, _ *limitPlaces) Finding {
+		return c.finding("is now also bound to "+c.text, "is bound to one more rule", "")
+	}},
+	limitShadowed:  {api.ReasonLimitShadowed, "%d more limits are shadowed", (*limitTally).shadowed},
+	limitWidened:   {api.ReasonLimitWidened, "more matches that limits also apply to: %d", (*limitTally).widened},
+	limitDisplaced: {api.ReasonOverrideWeakened, "more overrides that other limits are bound instead of: %d", (*limitTally).displaced},
+}
+
+// finding returns a finding about a limit of another policy, of which what and short are
+// said.
+func (c limitChange) finding(what, short, advice string) Finding {
+	policy := c.limit.ref()
+	of := fmt.Sprintf("%s of %s ", c.limit.rule, policy)
+	return Finding{Rule: c.limit.rule.String(), Policy: &policy, What: of + what, Short: of + short, Advice: advice}
+}
+
+func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
+	what := "is no longer bound to any rule of " + on.routesText()
+	if on.first.bound.ExcludedByHostnames() {
+		return c.finding(what+": no request for its hostnames reaches it", "is no longer bound to any rule", keepHostnames)
+	}
+	return c.finding(what, "is no longer bound to any rule", keepMatches)
+}
+
+func (t *limitTally) shadowed(c limitChange, on *limitPlaces) Finding {
+	policy, by := c.limit.ref(), c.by.ref()
+	limit, holder := c.limit.rule.String(), c.by.rule.String()
+	if policy != by || !t.writes(c.limit) {
+		limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
+	}
+	other := policy
+	if t.writes(c.limit) {
+		other = by
+	}
+	return Finding{
+		Rule: c.limit.rule.String(), Policy: &other,
+		Short:  fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText()),
+		What:   fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText()),
+		Advice: "rename one to change the order, or select other rules",
+	}
+}
+
+func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
+	short, advice := "also applies to "+c.text, "split the rule to limit a part of it"
+	has := fmt.Sprintf(": %s has that match as well", on.rulesText())
+	if t.writes(c.limit) {
+		short = fmt.Sprintf("%s %s, which its triggers do not select", c.limit.rule, short)
+		return Finding{Rule: c.limit.rule.String(), Short: short, What: short + has, Advice: advice}
+	}
+	if c.limit.block == merge.Overrides {
+		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.ref().Key())
+	}
+	return c.finding(short+has, short, advice)
+}
+
+func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
+	policy, by := c.limit.ref(), c.by.ref()
+	return Finding{
+		Rule: c.by.rule.String(), Policy: &policy,
+		Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", c.by.rule, by, c.limit.rule),
+		What:   fmt.Sprintf("%s of %s is bound instead of %s, an override of %s that follows it by name", c.by.rule, by, c.limit.rule, policy),
+		Advice: fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()),
+	}
+}
+
+// note adds a place of a change.
+func (t *limitTally) note(c limitChange, at limitState) {
+	if t.changes == nil {
+		t.changes = make(map[limitChange]*limitPlaces)
+	}
+	if c.what == limitWidened && len(t.changes) >= maxWidened && t.changes[c] == nil {
+		return
+	}
+	t.changes[c] = t.changes[c].add(at)
+}
+
+// limitGroup is findings of which only the first are reported one by one.
+type limitGroup struct {
+	kind   *policykind.Kind
+	code   api.ReasonCode
+	action api.Action
+	more   string // what there are more of
+}
+
+// report reports a finding, unless many of its group were reported: then it is only
+// counted, and not built. A write can bring thousands, and each looks up what is nearest
+// to it.
+func (t *limitTally) report(g limitGroup, build func() Finding) {
+	if t.reported == nil {
+		t.reported = make(map[limitGroup]int)
+	}
+	t.reported[g]++
+	if t.reported[g] <= maxLimits {
+		t.ev.reportForKind(g.kind, g.code, g.action, build())
+	}
+}
+
+// reportAll reports what was added on all paths. A displaced override is left out if it is
+// reported as lost, and a warning for writers who are allowed to override its policy; may
+// is nil where permissions do not matter.
+func (t *limitTally) reportAll(may *authorizer) error {
+	t.finishRoute()
+	for _, k := range slices.SortedFunc(maps.Keys(t.own), compareLimitKeys) {
+		t.reportOwn(t.own[k])
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(t.changes), compareLimitChanges) {
+		on, e, policy := t.changes[c], limitEffects[c.what], c.limit.ref()
+		g := limitGroup{on.first.on.Kind, e.code, cmp.Or(c.action, api.Warn), e.more}
+		if c.what == limitDisplaced {
+			if t.ev.overrides.losesBinding(policy, c.limit.rule.String()) {
+				continue
+			}
+			permitted, err := may.allows(Finding{Action: c.action, Policy: &policy})
+			if err != nil {
+				return err
+			}
+			if permitted {
+				g.action = api.Warn
+			}
+		}
+		t.report(g, func() Finding { return e.finding(t, c, on) })
+	}
+	for g, n := range t.reported {
+		if n > maxLimits {
+			t.ev.reportForKind(g.kind, g.code, g.action, Finding{What: fmt.Sprintf(g.more, n-maxLimits)})
+		}
+	}
+	return nil
+}
+
+// losesBinding reports whether an override is lost since it is no longer bound.
+func (o *overrides) losesBinding(policy api.Ref, rule string) bool {
+	for key, l := range o.lost {
+		if key.unboundReason != "" && key.rule == rule && l.ref(l.key.policy) == policy {
+			return true
+		}
+	}
+	return false
+}
+
+// limitPlaces counts routes at their roots, or paths; the first stands for all.
+type limitPlaces struct {
+	first limitState
+	count int
+	// others than the first route.
+	others map[*gateway.Route]struct{}
+}
+
+func (o *limitPlaces) add(s limitState) *limitPlaces {
+	if o == nil {
+		o = &limitPlaces{first: s, others: make(map[*gateway.Route]struct{})}
+	}
+	o.count++
+	if r := s.on.Path.Route; r != o.first.on.Path.Route && len(o.others) < maxLimitRoutes {
+		o.others[r] = struct{}{}
+	}
+	return o
+}
+
+// routes counts routes, each once.
+func (o *limitPlaces) routes() int {
+	if len(o.others) == maxLimitRoutes {
+		return o.count
+	}
+	return 1 + len(o.others)
+}
+
+// routesText names the first of the routes.
+func (o *limitPlaces) routesText() string {
+	text := routeText(o.first.on)
+	if more := o.routes() - 1; more > 0 {
+		text += " and " + api.Plural(more, "more route")
+	}
+	return text
+}
+
+// rulesText names the first of the rules of routes.
+func (o *limitPlaces) rulesText() string {
+	path := &o.first.on.Path
+	text := path.Route.RuleName(path.Rule) + " of " + routeText(o.first.on)
+	if o.count > 1 {
+		text += " and " + api.Plural(o.count-1, "more path")
+	}
+	return text
+}
+
+// routeText names the route of a path.
+func routeText(e *effective.Effective) string { return e.Path.Route.Ref().String() }
