@@ -134,7 +134,7 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	bound, at := c.paths.Before.Bound(), o
 	triggered := bound.Holds(o) && bound.Triggered
 	if triggered {
-		at.Level = gateway.LevelRule // its triggers bind it to the rule
+		at.Level = max(at.Level, gateway.LevelRule) // its triggers bind it to the rule
 	}
 	successors, err := c.ev.successors(c.paths, at, triggered && o.Level < gateway.LevelRule)
 	if err != nil {

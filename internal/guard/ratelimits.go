@@ -14,8 +14,7 @@ import (
 )
 
 // limitTally adds up what a write does to limits that bind to the rules of routes by
-// triggers of their own, those of Kuadrant's RateLimitPolicy v2 RFC: path by path, route by
-// route.
+// triggers of their own: path by path, route by route.
 type limitTally struct {
 	ev       *evaluation
 	unit     int // of the current route at a root
