@@ -132,11 +132,10 @@ func (ev *evaluation) confirm(o effective.Override, lost bool) {
 // is removed, or whose rule gives up a match.
 func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	bound, at := c.paths.Before.Bound(), o
-	triggered := bound.Holds(o) && bound.Triggered
-	if triggered {
+	if bound.Holds(o) && bound.Triggered {
 		at.Level = max(at.Level, gateway.LevelRule) // its triggers bind it to the rule
 	}
-	successors, err := c.ev.successors(c.paths, at, triggered && o.Level < gateway.LevelRule)
+	successors, err := c.ev.successors(c.paths, at)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // At the port of the path, requests decide. Requests that nothing serves there any more
 // may come in by another port or gateway that the route is on after the write, or by a
 // parent of an unsupported kind: clients follow their service.
-func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]successor, error) {
+func (ev *evaluation) successors(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := &p.Before.Path
 	if x.Virtual != nil || ev.after.Kind(p.Before.Kind.Ref()) == nil {
 		if p.After != nil {
@@ -25,7 +25,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		return []successor{{Effective: &effective.Effective{Kind: p.Before.Kind, Path: *x}}}, nil // it is still there, with no policy
 	}
 	if !readsRequests(x) {
-		out, err := ev.successorsByName(p, o, triggered)
+		out, err := ev.successorsByName(p, o)
 		if err == nil && endsAtListener(x) {
 			out, err = ev.addListenerSuccessors(p, out)
 		}
@@ -33,7 +33,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 	}
 	if p.After == nil && ev.routersOf(entryOf(x)).after == nil {
 		// most of the time, nothing serves the requests of a gateway that is removed
-		if elsewhere, err := ev.successorsByName(p, o, triggered); err != nil || len(elsewhere) == 0 {
+		if elsewhere, err := ev.successorsByName(p, o); err != nil || len(elsewhere) == 0 {
 			return nil, err
 		}
 	}
@@ -41,7 +41,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 	if err != nil || !ends {
 		return out, err
 	}
-	elsewhere, err := ev.successorsByName(p, o, triggered)
+	elsewhere, err := ev.successorsByName(p, o)
 	undecided := ev.undecided(x)
 	for _, y := range elsewhere {
 		if undecided || !samePort(x, &y.Path) {
@@ -90,7 +90,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 //
 // A path that existed before is a successor only if the same hostnames reach it: a route
 // that gives up one of its hostnames moves nothing.
-func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, triggered bool) ([]successor, error) {
+func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := p.Before
 	if p.After != nil && !ev.backendLost(p, o) && !ev.matchesLost(p, o) {
 		return nil, nil
@@ -103,7 +103,7 @@ func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, t
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[ev.idBefore(s, y.Path)]
-		if !s.mayReceive(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
+		if !s.mayReceive(x.Path, y.Path, o.Level, known) || known && !gateway.ShareHosts(x.Path, y.Path) {
 			continue
 		}
 		out = append(out, successor{Effective: y})
@@ -281,7 +281,7 @@ func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersB
 }
 
 // mayReceive reports whether a path may receive the traffic of one that is removed.
-func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
+func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known bool) bool {
 	if s.route == nil {
 		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.SamePort(y.Listener)
 	}
@@ -289,29 +289,18 @@ func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, t
 		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
 		return false
 	}
-	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level, triggered)
+	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level)
 }
 
 // ruleMayReceive reports whether a rule after the change may receive requests of the rule
 // of a path before it: it is the same one, or has a match of it, or that rule is removed,
-// and any may: a policy that was attached to it has no target then. What is bound by
-// triggers follows the matches: those that no rule has after the write may go to any rule
-// whose own they meet, and those of a removed rule to any at all, since one write may edit
-// and rename a rule. For the same reason a new rule may receive the requests to the
-// backend of a rule that is removed.
-func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
-	if s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) {
-		return true
-	}
-	gone := !slices.Contains(s.positions, x.Rule)
-	switch {
-	case triggered && gone:
-		return gateway.LosesMatches(s.route, x.Rule, s.edited)
-	case triggered:
-		return gateway.MayReceive(s.route, x.Rule, s.edited, rule)
-	default:
-		return gone && (level == gateway.LevelRule || level == gateway.LevelFilter || level >= gateway.LevelBackend && s.positions[rule] < 0)
-	}
+// and any may: a policy that was attached to it has no target then. A new rule may receive
+// the requests to the backend of a rule that is removed, since one write may edit and rename
+// it.
+func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level) bool {
+	return s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) ||
+		!slices.Contains(s.positions, x.Rule) &&
+			(level == gateway.LevelRule || level == gateway.LevelFilter || level >= gateway.LevelBackend && s.positions[rule] < 0)
 }
 
 // sameListenerName reports whether two paths have the same listener, perhaps on different
