@@ -61,10 +61,7 @@ func (p Path) CoveredBy(others []Path) bool {
 
 // servesHost reports whether all names that a hostname matches reach the path.
 func (p Path) servesHost(name string) bool {
-	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
-		suffix, wild := strings.CutPrefix(h, "*")
-		return h == "" || h == name || name != "" && wild && isSubdomain(name, suffix)
-	})
+	return slices.ContainsFunc(p.Hosts(), func(h string) bool { return hostnameTakes(h, name) })
 }
 
 // HostnamesIntersect reports whether some name matches both hostnames, of which ""

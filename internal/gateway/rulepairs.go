@@ -122,18 +122,6 @@ func (r *Route) matchesOf(rule int) []uint64 {
 	return out
 }
 
-// matchesIn returns the matches of a rule.
-func (r *Route) matchesIn(rule int) []*routeMatch {
-	var out []*routeMatch
-	all := r.routeMatches()
-	for i := range all {
-		if all[i].rule == rule {
-			out = append(out, &all[i])
-		}
-	}
-	return out
-}
-
 // HTTPMatches returns the matches of the i-th rule of an HTTPRoute, defaulted as by the
 // API server, at least one. It returns nil for other routes and for invalid matches.
 func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math/big"
 	"slices"
 
 	"overrule.dev/overrule/internal/gateway"
@@ -18,7 +19,7 @@ type Bound struct {
 	// Triggers in the order of the limit.
 	Triggers []TriggerMatch
 
-	matched bitset // nil for all matches
+	matched *big.Int // the set of matches, nil for all
 }
 
 // TriggerMatch is what a trigger selects of a route.
@@ -30,8 +31,8 @@ type TriggerMatch struct {
 	// hostnames.
 	Found []bool
 
-	matches  bitset // that it selects, or would without its hostnames
-	excluded bool   // no request for its hostnames reaches the route
+	matches  *big.Int // the set that it selects, or would without its hostnames
+	excluded bool     // no request for its hostnames reaches the route
 }
 
 // Bind binds limits, in their order, to the rules of a route. hosts are the hostnames of
@@ -45,11 +46,11 @@ func Bind(limits []*Limit, r *Route, hosts []string) Binding {
 		if len(limit.Triggers) == 0 {
 			continue
 		}
-		b.matched = newBitset(len(r.matches))
+		b.matched = new(big.Int)
 		for t := range limit.Triggers {
 			selected := r.selectedBy(&limit.Triggers[t], hosts)
 			if !selected.excluded {
-				b.matched.union(selected.matches)
+				b.matched.Or(b.matched, selected.matches)
 			}
 			b.Triggers = append(b.Triggers, selected)
 		}
@@ -58,7 +59,7 @@ func Bind(limits []*Limit, r *Route, hosts []string) Binding {
 }
 
 func (r *Route) selectedBy(t *Trigger, hosts []string) TriggerMatch {
-	out := TriggerMatch{Found: make([]bool, len(t.Matches)), matches: newBitset(len(r.matches))}
+	out := TriggerMatch{Found: make([]bool, len(t.Matches)), matches: new(big.Int)}
 	for _, name := range t.Hostnames {
 		if slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesIntersect(name, h) }) {
 			out.Reachable = append(out.Reachable, name)
@@ -66,10 +67,12 @@ func (r *Route) selectedBy(t *Trigger, hosts []string) TriggerMatch {
 	}
 	out.excluded = len(t.Hostnames) > 0 && len(out.Reachable) == 0
 	if len(t.Matches) == 0 {
-		out.matches.union(r.allMatches)
+		out.matches.Set(r.allMatches)
 	}
 	for m := range t.Matches {
-		out.Found[m] = out.matches.union(r.matchesWith(t.Matches[m].criteria))
+		has := r.matchesWith(t.Matches[m].criteria)
+		out.Found[m] = has.Sign() > 0
+		out.matches.Or(out.matches, has)
 	}
 	return out
 }
@@ -81,7 +84,7 @@ func (b *Bound) Matches(rule int) bool {
 }
 
 // MatchesAny reports whether the limit matches any rule of the route.
-func (b *Bound) MatchesAny() bool { return b.matched == nil || b.matched.next(0) >= 0 }
+func (b *Bound) MatchesAny() bool { return b.matched == nil || b.matched.Sign() > 0 }
 
 // Hostnames returns the hostnames of the requests to which the limit applies at a rule,
 // sorted; nil for all that reach the route. Of a limit that does not match the rule, they
@@ -107,7 +110,7 @@ func (b *Bound) Hostnames(rule int) []string {
 // ExcludedByHostnames reports whether the limit matches no rule only because of the
 // hostnames of its triggers.
 func (b *Bound) ExcludedByHostnames() bool {
-	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(t TriggerMatch) bool { return t.matches.next(0) >= 0 })
+	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(t TriggerMatch) bool { return t.matches.Sign() > 0 })
 }
 
 // At returns the indexes of the limits that match a rule: the first is bound to it, the
@@ -141,7 +144,7 @@ func (b *Bound) texts(rule int, selected bool) []string {
 		return nil
 	}
 	for i := b.Route.ruleStarts[rule]; i < b.Route.ruleStarts[rule+1]; i++ {
-		if b.matched.has(i) == selected {
+		if (b.matched.Bit(i) == 1) == selected {
 			out = append(out, b.Route.text(i))
 		}
 	}

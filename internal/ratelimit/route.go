@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 
@@ -18,14 +19,14 @@ import (
 type Route struct {
 	matches            []gatewayv1.HTTPRouteMatch // of all rules, in order
 	ruleStarts         []int                      // index of the first match of each rule, and the number of matches
-	matchesByCriterion map[string]bitset          // the matches that have a criterion
-	allMatches         bitset
+	matchesByCriterion map[string]*big.Int        // the set of matches that have a criterion
+	allMatches         *big.Int
 }
 
 // NewRoute returns the rules of a route. A rule of another kind than HTTPRoute has one
 // match without criteria, which only a match without criteria selects.
 func NewRoute(r *gateway.Route) *Route {
-	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]bitset)}
+	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
 	for i := range r.Rules {
 		all := r.HTTPMatches(i)
 		if len(all) == 0 {
@@ -34,14 +35,13 @@ func NewRoute(r *gateway.Route) *Route {
 		out.matches = append(out.matches, all...)
 		out.ruleStarts = append(out.ruleStarts, len(out.matches))
 	}
-	out.allMatches = newBitset(len(out.matches))
 	for i := range out.matches {
-		out.allMatches.add(i)
+		add(out.allMatches, i)
 		for _, fact := range criteria(&out.matches[i]) {
 			if out.matchesByCriterion[fact] == nil {
-				out.matchesByCriterion[fact] = newBitset(len(out.matches))
+				out.matchesByCriterion[fact] = new(big.Int)
 			}
-			out.matchesByCriterion[fact].add(i)
+			add(out.matchesByCriterion[fact], i)
 		}
 	}
 	return out
@@ -53,18 +53,23 @@ func (r *Route) Matches() int { return len(r.matches) }
 // Rules returns the number of rules.
 func (r *Route) Rules() int { return len(r.ruleStarts) - 1 }
 
+// add adds an index to a set.
+func add(to *big.Int, i int) { to.SetBit(to, i, 1) }
+
 // matchesWith returns the matches that have all criteria. The result is shared and must
 // not be edited.
-func (r *Route) matchesWith(facts []string) bitset {
-	if len(facts) == 0 {
-		return r.allMatches
-	}
-	out := r.matchesByCriterion[facts[0]]
-	if len(facts) > 1 {
-		out = slices.Clone(out)
-	}
-	for _, fact := range facts[1:] {
-		out.intersect(r.matchesByCriterion[fact])
+func (r *Route) matchesWith(facts []string) *big.Int {
+	out := r.allMatches
+	for i, fact := range facts {
+		has := r.matchesByCriterion[fact]
+		switch {
+		case has == nil:
+			return new(big.Int)
+		case i == 0:
+			out = has
+		default:
+			out = new(big.Int).And(out, has)
+		}
 	}
 	return out
 }
@@ -90,9 +95,13 @@ func (r *Route) ruleMatches(rule int) []gatewayv1.HTTPRouteMatch {
 }
 
 // ruleHasMatch reports whether a set contains a match of a rule.
-func (r *Route) ruleHasMatch(s bitset, rule int) bool {
-	i := s.next(r.ruleStarts[rule])
-	return i >= 0 && i < r.ruleStarts[rule+1]
+func (r *Route) ruleHasMatch(set *big.Int, rule int) bool {
+	for i := r.ruleStarts[rule]; i < r.ruleStarts[rule+1]; i++ {
+		if set.Bit(i) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // criteria returns the criteria of a match with its defaults as strings, which are equal if Gateway API
