@@ -105,8 +105,6 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	}
 	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
-	}
-	if !stays {
 		return false, false
 	}
 	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move}, unbound)
@@ -133,7 +131,7 @@ func (ev *evaluation) confirm(o effective.Override, lost bool) {
 func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	bound, at := c.paths.Before.Bound(), o
 	if bound.Holds(o) && bound.Triggered {
-		at.Level = max(at.Level, gateway.LevelRule) // its triggers bind it to the rule
+		at.Level = gateway.LevelRule // its triggers bind it to the rule
 	}
 	successors, err := c.ev.successors(c.paths, at)
 	if err != nil {
