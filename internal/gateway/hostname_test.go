@@ -47,6 +47,7 @@ func TestShareHosts(t *testing.T) {
 		"a narrower wildcard of the route, a name under it": {"*.example", "['*.x.example']", "a.x.example", "", true},
 		"a wider wildcard of the route than its listener's": {"*.x.example", "['*.example']", "y.example", "", false},
 		"a route that its listener shares no name with":     {"x.example", "[y.example]", "", "", false},
+		"a name under its listener's, which is no wildcard": {"x.example", "[x.example, y.x.example]", "y.x.example", "", false},
 		"a route without hostnames has its listener's":      {"x.example", "[]", "x.example", "[x.example]", true},
 		"a route without hostnames has only its listener's": {"x.example", "[]", "", "[y.example]", false},
 	}

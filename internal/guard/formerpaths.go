@@ -171,7 +171,7 @@ func (ev *evaluation) continuedElsewhere(p effective.Pair) (effective.Pair, erro
 	}
 	var fresh []*effective.Effective
 	for _, y := range s.after {
-		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(p.Before.Path, y.Path, gateway.LevelGateway, false, false) && sameBackend(&y.Path, &p.Before.Path) {
+		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(p.Before.Path, y.Path, gateway.LevelGateway, false) && sameBackend(&y.Path, &p.Before.Path) {
 			fresh = append(fresh, y)
 		}
 	}

@@ -131,7 +131,7 @@ func (ev *evaluation) confirm(o effective.Override, lost bool) {
 func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	bound, at := c.paths.Before.Bound(), o
 	if bound.Holds(o) && bound.Triggered {
-		at.Level = gateway.LevelRule // its triggers bind it to the rule
+		at.Level = max(at.Level, gateway.LevelRule) // its triggers bind it to the rule
 	}
 	successors, err := c.ev.successors(c.paths, at)
 	if err != nil {
