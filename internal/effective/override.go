@@ -27,7 +27,7 @@ type Override struct {
 // without one takes precedence. They are in the order of layers, then of rules.
 func (e *Effective) AppendOverrides(to []Override) []Override {
 	for i := range e.Layers {
-		if !hasOverrides(&e.Layers[i]) || e.isRepeated(i) {
+		if !HasOverrides(&e.Layers[i]) || e.isRepeated(i) {
 			continue
 		}
 		level := e.Level(e.Layers[i].Policy)
@@ -45,8 +45,8 @@ func (e *Effective) AppendOverrides(to []Override) []Override {
 	return to
 }
 
-// hasOverrides reports whether a layer has blocks that are applied as overrides.
-func hasOverrides(l *merge.Layer) bool {
+// HasOverrides reports whether a layer has blocks that are applied as overrides.
+func HasOverrides(l *merge.Layer) bool {
 	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -16,7 +14,7 @@ import (
 type blastRadius struct {
 	paths      pathCounter // that change
 	unreached  pathCounter // of these, those that no request reaches
-	namespaces nameSet     // of these
+	namespaces set[string] // of these
 	kinds      map[api.PolicyKind]*kindImpact
 	last       *kindImpact
 }
@@ -26,7 +24,7 @@ type kindImpact struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
 	paths      pathCounter
-	namespaces nameSet
+	namespaces set[string]
 	// lost counts the paths that lose all rules of a group.
 	lost api.LostCounts
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
@@ -49,14 +47,11 @@ func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	}
 	b := radius.kinds[k.Ref()]
 	if b == nil {
-		if radius.kinds == nil {
-			radius.kinds = make(map[api.PolicyKind]*kindImpact)
-		}
 		b = &kindImpact{kind: k, limit: limit, lost: make(api.LostCounts)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		radius.kinds[k.Ref()] = b
+		put(&radius.kinds, k.Ref(), b)
 	}
 	radius.last = b
 	return b
@@ -75,7 +70,7 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 func (ev *evaluation) reportBlastRadius() {
 	ev.reportOwnerBlastRadius()
 	ev.reportGained()
-	for b := range ev.blast.sorted {
+	for _, b := range ev.blast.kinds {
 		within := !b.exceeds()
 		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
@@ -104,7 +99,7 @@ func (ev *evaluation) reportOwnerBlastRadius() {
 	if ev.ownerBlast == nil {
 		return
 	}
-	for b := range ev.ownerBlast.sorted {
+	for _, b := range ev.ownerBlast.kinds {
 		a := ev.acknowledgement()
 		if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) || b.paths.count() <= a.allowed {
 			continue
@@ -121,15 +116,6 @@ func (ev *evaluation) denyBlastRadius(f Finding, b *kindImpact, a acknowledgemen
 	f.Advice = ev.acknowledgeAdvice(a.wanted)
 	f.Code, f.Action = api.ReasonBlastRadius, api.Deny
 	ev.findings.add(f)
-}
-
-// sorted yields the impacts by kind.
-func (radius *blastRadius) sorted(yield func(*kindImpact) bool) {
-	for _, k := range slices.SortedFunc(maps.Keys(radius.kinds), api.ComparePolicyKinds) {
-		if !yield(radius.kinds[k]) {
-			return
-		}
-	}
 }
 
 // limitedPaths returns the most paths of a kind with a limit.

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -14,16 +13,13 @@ import (
 // key that the policies below left out: those of the policy that is written always, those
 // of others where the write causes that.
 func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
-	if len(p.After.Notes) == 0 {
-		return
-	}
 	for _, n := range p.After.Notes {
 		own := ev.policy != nil && n.Policy == &ev.policy.Policy
 		if !own && notedBefore(p.Before, n) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		ev.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)})
+		ev.warn(api.ReasonConditionSkipped, Finding{Policy: &by}, "%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 type requirements struct {
 	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
-	// unmet adds up what is the same but for the path.
-	unmet map[unmetKey]*unmetRequirement
+	unmet   tally[unmetKey, unmetRequirement]
 	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
 	// constraints that do not bind the write.
 	unchangedCost, notBindingCost warnMeter
@@ -40,7 +39,8 @@ type unmetKey struct {
 // unmetRequirement is a requirement that is not met on a number of paths; the first stands
 // for all.
 type unmetRequirement struct {
-	key   unmetKey
+	unmetKey
+
 	rule  string
 	on    *effective.Effective
 	paths int
@@ -93,7 +93,7 @@ func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level cons
 		err = nil // unevaluated says so
 	}
 	for _, u := range found {
-		ev.addUnmet(c, p.After, u.Unmet, u.before, above)
+		ev.addUnmet(c, p.After, u, above)
 	}
 	return err
 }
@@ -221,22 +221,13 @@ func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constra
 		return constraint.Result{}, &constraintError{c.Ref(), err}
 	}
 	if shared {
-		if ev.requirements.results == nil {
-			ev.requirements.results = make(map[resultKey]constraint.Result)
-		}
-		ev.requirements.results[at] = found
+		put(&ev.requirements.results, at, found)
 	}
 	return found, nil
 }
 
 // addUnmet adds a path on which a requirement is not met.
-func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
-	k := unmetKey{c, u.At, u.Message, before, above}
-	if ev.requirements.unmet == nil {
-		ev.requirements.unmet = make(map[unmetKey]*unmetRequirement)
-	}
-	if ev.requirements.unmet[k] == nil {
-		ev.requirements.unmet[k] = &unmetRequirement{key: k, rule: u.Rule, on: e}
-	}
-	ev.requirements.unmet[k].paths++
+func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u unmetNow, above bool) {
+	k := unmetKey{c, u.At, u.Message, u.before, above}
+	ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: e}).paths++
 }

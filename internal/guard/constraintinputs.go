@@ -161,10 +161,6 @@ func origins(e *effective.Effective) map[string]any {
 
 // request returns who writes what. It is empty in an audit.
 func (ev *evaluation) request() map[string]any {
-	var object api.Ref
-	if o := ev.change.Object(); o != nil {
-		object = o.Ref()
-	}
 	user := map[string]any{"username": "", "uid": "", "groups": []any{}, "extra": map[string]any{}}
 	if u := ev.change.User; u != nil {
 		extra := make(map[string]any, len(u.Extra))
@@ -173,7 +169,7 @@ func (ev *evaluation) request() map[string]any {
 		}
 		user = map[string]any{"username": u.Username, "uid": u.UID, "groups": decodedList(u.Groups), "extra": extra}
 	}
-	return map[string]any{"operation": string(ev.change.Operation), "object": constraint.RefOf(object), "userInfo": user}
+	return map[string]any{"operation": string(ev.change.Operation), "object": constraint.RefOf(ev.writtenRef()), "userInfo": user}
 }
 
 func decodedList(texts []string) []any {

@@ -24,20 +24,10 @@ func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effecti
 // movesToTerminating reports whether the policy of an override gives it in another place
 // than before, where it depends on an object that is terminating.
 func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effective.Effective) bool {
-	if sameAttachment(&was.Path, &is.Path) && attachedAt(is, o.Policy, o.Level) {
+	if sameAttachment(&was.Path, &is.Path) && attached(is, o.Policy, func(l gateway.Level) bool { return l == o.Level }) {
 		return false
 	}
 	return !ev.remains(o, was, is, o.Policy)
-}
-
-// attachedAt reports whether a policy is attached to a level of a path.
-func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bool {
-	for i := range e.Layers {
-		if e.Layers[i].Same(p) && gateway.Level(e.Layers[i].Level) == level {
-			return true
-		}
-	}
-	return false
 }
 
 // remains reports whether an override of a policy, as high as the given one or higher,
@@ -98,20 +88,8 @@ func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.P
 func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
 	on := targetAt(&was.Path, o.Level)
 	out := append([]api.Ref{on}, grantsOf(ev.before, was, o.Policy, on)...)
-	namespaces := []string{o.Policy.Namespace}
-	if p := &was.Path; p.Gateway != nil {
-		namespaces = append(namespaces, p.Gateway.Namespace)
-	}
-	if p := &was.Path; p.Set != nil {
-		namespaces = append(namespaces, p.Set.Namespace)
-	}
-	if p := &was.Path; p.Service != nil {
-		namespaces = append(namespaces, p.Service.Namespace)
-	}
-	if p := &was.Path; p.Route != nil {
-		namespaces = append(namespaces, p.Route.Namespace)
-	}
-	for _, name := range namespaces {
+	n := namespacesOf(&was.Path)
+	for _, name := range []string{o.Policy.Namespace, n.gateway, n.set, n.service, n.route} {
 		out = append(out, (&gateway.Namespace{Name: name}).Ref())
 	}
 	return out
@@ -173,8 +151,8 @@ func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
 
 // inNamespace reports whether an object of a path is in a namespace.
 func inNamespace(p *gateway.Path, namespace string) bool {
-	return p.Gateway != nil && p.Gateway.Namespace == namespace || p.Set != nil && p.Set.Namespace == namespace ||
-		p.Service != nil && p.Service.Namespace == namespace || p.Route != nil && p.Route.Namespace == namespace
+	n := namespacesOf(p)
+	return slices.Contains([]string{n.gateway, n.set, n.service, n.route}, namespace)
 }
 
 // sameAttachment reports whether policies are attached to the same objects of two paths.

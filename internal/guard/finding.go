@@ -85,11 +85,8 @@ func (fs *findings) add(f Finding) {
 	if f.Policy != nil {
 		at.policy, at.Policy = *f.Policy, nil
 	}
-	if *fs == nil {
-		*fs = make(findings)
-	}
 	if old, ok := (*fs)[at]; !ok || strictness(f.Action) > strictness(old.Action) {
-		(*fs)[at] = f
+		put(fs, at, f)
 	}
 }
 
@@ -167,30 +164,27 @@ func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) 
 // reportForKind adds a finding about the policies of a kind, whichever object is written.
 func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
-	if kind != nil && action == defaultActions[code] {
+	if kind != nil && slices.Contains(defaults[action], code) {
 		f.Action = kind.Action(code, action)
 	}
 	ev.findings.add(f)
 }
 
-// defaultActions are the actions of the reasons that a profile can change.
-var defaultActions = map[api.ReasonCode]api.Action{
-	api.ReasonInvalid:            api.Deny,
-	api.ReasonTargetNotFound:     api.Warn,
-	api.ReasonNoPath:             api.Warn,
-	api.ReasonUnreached:          api.Warn,
-	api.ReasonConflicted:         api.Deny,
-	api.ReasonUnsetOverride:      api.Deny,
-	api.ReasonConstraintViolated: api.Deny,
-	api.ReasonRulesLost:          api.Warn,
-	api.ReasonOverridden:         api.Warn,
-	api.ReasonBlastRadius:        api.Warn,
-	api.ReasonConditionSkipped:   api.Warn,
-	api.ReasonOverrideRemoved:    api.Deny,
-	api.ReasonOverrideEvaded:     api.Deny,
-	api.ReasonOverrideWeakened:   api.Deny,
-	api.ReasonEffectiveInvalid:   api.Deny,
-	api.ReasonTriggerUnmatched:   api.Deny,
-	api.ReasonLimitShadowed:      api.Warn,
-	api.ReasonLimitWidened:       api.Warn,
+// warn adds a warning.
+func (ev *evaluation) warn(code api.ReasonCode, f Finding, what string, args ...any) {
+	f.What = fmt.Sprintf(what, args...)
+	ev.report(code, api.Warn, f)
+}
+
+// defaults are the reasons whose action a profile can change, by their action without one.
+var defaults = map[api.Action][]api.ReasonCode{
+	api.Deny: {
+		api.ReasonInvalid, api.ReasonConflicted, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
+		api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
+		api.ReasonEffectiveInvalid, api.ReasonTriggerUnmatched,
+	},
+	api.Warn: {
+		api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonUnreached, api.ReasonRulesLost, api.ReasonOverridden,
+		api.ReasonBlastRadius, api.ReasonConditionSkipped, api.ReasonLimitShadowed, api.ReasonLimitWidened,
+	},
 }

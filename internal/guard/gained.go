@@ -43,9 +43,6 @@ func (ev *evaluation) addGained(p effective.Pair) bool {
 	if p.Before != nil || !ev.createsRoute() {
 		return false
 	}
-	if ev.gained == nil {
-		ev.gained = make(gainedRules)
-	}
 	if !p.Unreached {
 		ev.gained.add(p.After)
 		ev.addMissed(p.After)
@@ -54,7 +51,7 @@ func (ev *evaluation) addGained(p effective.Pair) bool {
 }
 
 // add adds the rules of policies that are in force on a path.
-func (g gainedRules) add(e *effective.Effective) {
+func (g *gainedRules) add(e *effective.Effective) {
 	k, on := e.Kind, make(map[gainedKey]bool)
 	for i := range e.Rules {
 		r := &e.Rules[i]
@@ -64,7 +61,7 @@ func (g gainedRules) add(e *effective.Effective) {
 		key := gainedKey{k.GroupName(r.Key, k.GroupDepth(r.Key)), e.Ref(r.From.Policy)}
 		if !on[key] {
 			on[key] = true
-			g[key]++
+			put(g, key, (*g)[key]+1)
 		}
 	}
 }
@@ -75,7 +72,7 @@ func Gained(p effective.Pair) []api.GainedRules {
 	if p.Before != nil || p.After == nil || p.Unreached {
 		return nil
 	}
-	g := make(gainedRules)
+	var g gainedRules
 	g.add(p.After)
 	return g.list()
 }
@@ -88,10 +85,7 @@ func (ev *evaluation) addMissed(e *effective.Effective) {
 			if l.To.Policy == nil || l.To.Policy == o.Policy || isOverridden(e, i, l) || inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
 				continue
 			}
-			if ev.missed == nil {
-				ev.missed = make(missedRules)
-			}
-			ev.missed[missedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}] = true
+			put(&ev.missed, missedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}, true)
 		}
 	}
 }

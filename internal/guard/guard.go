@@ -47,7 +47,7 @@ const PathBudget = 2 * cel.Limit
 // denied with the reason TooMuch, whatever fails after that. The errors are those of
 // ReadLive, ErrPermissions, and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
-	ev := g.newEvaluation(ctx, v)
+	ev := g.newEvaluation(v, g.budget(ctx))
 	ev.change, ev.observe = c, observe
 	if err := ev.run(ctx); err != nil && !ev.reportTooMuch(err) {
 		return nil, err
@@ -63,9 +63,19 @@ func (ev *evaluation) reads(namespace string) bool {
 	return ev.guard.ReadsAll || namespace == ev.writtenRef().Namespace
 }
 
-func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
-	ev := &evaluation{guard: g, before: v, after: v, overriddenRules: overriddenRules{otherPolicies: overriddenRuleSet{max: maxOverriddenRules}}, budget: g.budget(ctx)}
+// newEvaluation returns an evaluation of no write, which leaves a view as it is.
+func (g *Guard) newEvaluation(v *snapshot.View, budget *effective.Budget) *evaluation {
+	ev := &evaluation{guard: g, before: v, after: v, budget: budget}
+	ev.overriddenRules.others.max, ev.ruleLosses.max = maxOverriddenRules, maxRuleLosses
 	return ev
+}
+
+// between returns an evaluation of the same write between two other views. The paths that it
+// loses overrides on have other numbers.
+func (ev *evaluation) between(before, after *snapshot.View) *evaluation {
+	o := ev.guard.newEvaluation(before, ev.budget)
+	o.after, o.change, o.old, o.indirect, o.overrides.pairs = after, ev.change, ev.old, ev.indirect, ev.overrides.pairs
+	return o
 }
 
 func (g *Guard) budget(ctx context.Context) *effective.Budget {

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -17,9 +16,7 @@ func (ev *evaluation) reportNoPath() {
 	}
 	targetFields := len(ev.policy.Kind.Targets.Fields) + len(ev.policy.Kind.Targets.Selectors)
 	if targetFields > 0 && ev.policy.Kind.Attaches() && len(ev.after.Targets(ev.policy)) == 0 { // else it awaits its reference
-		ev.report(api.ReasonNoPath, api.Warn, Finding{
-			What: "the policy has no effect: " + effective.NoTarget(ev.policy.Kind), Advice: "it takes effect once an object refers to it",
-		})
+		ev.warn(api.ReasonNoPath, Finding{Advice: "it takes effect once an object refers to it"}, "the policy has no effect: %s", effective.NoTarget(ev.policy.Kind))
 	}
 	targets := slices.DeleteFunc(effective.Targets(ev.after, ev.policy), func(t api.Target) bool {
 		return !t.Accepted || effective.NoLevelReason(ev.policy, t) != "" // those have their own reasons
@@ -33,11 +30,9 @@ func (ev *evaluation) reportNoPath() {
 		if hint := effective.RouteHint(ev.after, t.Target); hint != "" && ev.guard.ReadsAll {
 			advice = hint
 		}
-		ev.report(api.ReasonNoPath, api.Warn, Finding{
-			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why, Field: ev.targetField(t),
-		})
+		ev.warn(api.ReasonNoPath, Finding{Advice: advice, Short: "no effect: " + why, Field: ev.targetField(t)}, "the policy has no effect: %s", why)
 	}
 	if more := len(targets) - maxPathless; more > 0 {
-		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", api.Plural(more, "more target"))})
+		ev.warn(api.ReasonNoPath, Finding{}, "the policy also has no effect on %s", api.Plural(more, "more target"))
 	}
 }

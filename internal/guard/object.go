@@ -39,11 +39,8 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
 		return
 	}
-	ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-		What: fmt.Sprintf("%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners",
-			s.Ref(), g.Ref(), s.Namespace),
-		Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key()),
-	})
+	ev.warn(api.ReasonTargetNotFound, Finding{Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key())},
+		"%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners", s.Ref(), g.Ref(), s.Namespace)
 }
 
 // reportGrant reports which policies lose a target with a ReferenceGrant, unless that is said
@@ -72,9 +69,7 @@ func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
 	}
 	for i, t := range is {
 		if t.Grant && t.Refused != "" && was[i].Refused == "" {
-			ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
-			})
+			ev.warn(api.ReasonTargetNotFound, Finding{Policy: &ref}, "%s loses its target: %s", ref, t.Refused)
 		}
 	}
 }
@@ -94,10 +89,8 @@ func (ev *evaluation) checkRoute() {
 	ev.reportMissingParents()
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
-			Advice: "list the gateways in parentRefs",
-		})
+		ev.warn(api.ReasonNotRead, Finding{Advice: "list the gateways in parentRefs"},
+			"useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown")
 	}
 }
 
@@ -121,10 +114,8 @@ func delegates(r *gateway.Route) []api.Ref {
 func (ev *evaluation) reportDelegation(was, is []api.Ref) {
 	for _, to := range is {
 		if !slices.Contains(was, to) {
-			ev.report(api.ReasonNotRead, api.Warn, Finding{
-				What:   fmt.Sprintf("delegation to %s is not read: effective policies on its rules are unknown", to),
-				Advice: "overrides are not enforced there: do not move rules there that depend on an override",
-			})
+			ev.warn(api.ReasonNotRead, Finding{Advice: "overrides are not enforced there: do not move rules there that depend on an override"},
+				"delegation to %s is not read: effective policies on its rules are unknown", to)
 		}
 	}
 }
@@ -139,9 +130,7 @@ func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 		if meant := effective.ParentKindMeant(p.Kind); meant != "" {
 			advice = fmt.Sprintf("did you mean %s?", meant)
 		}
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What: fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)), Advice: advice,
-		})
+		ev.warn(api.ReasonNotRead, Finding{Advice: advice}, "parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p))
 	}
 }
 
@@ -187,8 +176,7 @@ func (ev *evaluation) reportMissingParents() {
 		if ev.reads(p.Namespace) {
 			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
 		}
-		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field,
-		})
+		ev.warn(api.ReasonTargetNotFound, Finding{Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field},
+			"a parentRef of %s has no effect: %s", object, why)
 	}
 }

@@ -8,21 +8,43 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// overriddenCause is why a rule of another policy is in force in place of a rule.
-type overriddenCause uint8
+// overriddenCause is why a rule of another policy is in force in place of a rule: what that
+// policy is, or has, that the other one does not, or what it does.
+type overriddenCause string
 
 const (
-	byItself   overriddenCause = iota // no cause: another block of the policy is in force
-	byOverride                        // of a higher policy
-	byOrder                           // of the kind, among the policies of one target
-	byFilter                          // of the filters of a rule
-	byAge                             // the older one of a target has precedence
-	byName                            // as byAge, of two that were created together
-	byYouth                           // the newer one of a target has precedence, as among defaults
-	bySection                         // of the target of the policy
-	bySpecific                        // a more specific policy
-	byUnset                           // a lower policy's unset list
+	byItself   overriddenCause = "" // no cause: another block of the policy is in force
+	byOverride overriddenCause = "overrides it"
+	byUnset    overriddenCause = "unsets it" // in a lower policy's unset list
+	byOrder    overriddenCause = "comes first in the order of the kind"
+	byFilter   overriddenCause = "is attached by an earlier filter"
+	byAge      overriddenCause = "is older"
+	byFirst    overriddenCause = "is as old and first by name"
+	byLast     overriddenCause = "is as old and last by name" // as among defaults
+	byYouth    overriddenCause = "is newer"                   // likewise
+	bySection  overriddenCause = "is attached to the section"
+	bySpecific overriddenCause = "is more specific"
 )
+
+// isDefault reports whether a more specific policy replaces the rule. That is what defaults
+// are for, unless they are in force on no path.
+func (c overriddenCause) isDefault() bool { return c == bySpecific || c == byUnset }
+
+// does says what the policy in force does to the rule.
+func (c overriddenCause) does() string {
+	if c.why() == "" {
+		return string(c)
+	}
+	return "takes precedence"
+}
+
+// why says why the policy in force has precedence, "" where what it does says so.
+func (c overriddenCause) why() string {
+	if c == byOverride || c == byUnset {
+		return ""
+	}
+	return string(c)
+}
 
 // causeOf returns why the i-th policy of a path lost a rule.
 func causeOf(e *effective.Effective, i int, l merge.Lost) overriddenCause {
@@ -54,8 +76,10 @@ func causeOnTarget(own, to *merge.Policy) overriddenCause {
 		return byAge
 	case own.Created < to.Created:
 		return byYouth
+	case nameOf(own) < nameOf(to):
+		return byLast
 	default:
-		return byName
+		return byFirst
 	}
 }
 
@@ -108,60 +132,9 @@ func sectionLevel(p *gateway.Path, level gateway.Level) gateway.Level {
 // attached reports whether a policy is attached at a level of a path that is meant.
 func attached(e *effective.Effective, p *merge.Policy, is func(gateway.Level) bool) bool {
 	for i := range e.Layers {
-		if e.Layers[i].Policy == p && is(gateway.Level(e.Layers[i].Level)) {
+		if e.Layers[i].Same(p) && is(gateway.Level(e.Layers[i].Level)) {
 			return true
 		}
 	}
 	return false
-}
-
-// ownDefaults are rules of the policy that is written that more specific policies replace
-// on some paths. That is what defaults are for, unless they are in force on none.
-type ownDefaults struct {
-	replaced map[string]*overriddenRule
-	inForce  map[string]bool
-	last     *merge.Result // whose rules are known: many paths share one
-}
-
-// addInForce adds the rules of the policy that are in force on a path.
-func (d *ownDefaults) addInForce(e *effective.Effective, own *merge.Policy) {
-	if d.last == e.Result {
-		return
-	}
-	d.last = e.Result
-	if d.inForce == nil {
-		d.inForce = make(map[string]bool)
-	}
-	for i := range e.Rules {
-		if e.Rules[i].From.Policy == own {
-			d.inForce[e.Rules[i].Key.String()] = true
-		}
-	}
-}
-
-// add adds a rule that a more specific policy replaces on a path.
-func (d *ownDefaults) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, cause overriddenCause, whole bool) {
-	if d.replaced == nil {
-		d.replaced = make(map[string]*overriddenRule)
-	}
-	rule := l.Key.String()
-	had := d.replaced[rule]
-	if had == nil {
-		had = &overriddenRule{key: overriddenRuleKey{from: o.Policy, rule: rule, to: l.To.Policy, inForce: l.InForce, whole: whole, cause: cause}, lost: l, on: e}
-		d.replaced[rule] = had
-	}
-	had.addPath(e)
-	had.several = had.several || had.key.to != l.To.Policy
-	had.key.whole = had.key.whole && whole
-}
-
-// nowhereInForce returns the rules that are in force on no path.
-func (d *ownDefaults) nowhereInForce() []*overriddenRule {
-	var out []*overriddenRule
-	for rule, r := range d.replaced {
-		if !d.inForce[rule] {
-			out = append(out, r)
-		}
-	}
-	return out
 }

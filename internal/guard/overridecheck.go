@@ -14,9 +14,8 @@ type overrides struct {
 	pairs       int32                // that were evaluated
 	held        []effective.Override // of the current pair
 	lost        map[lostOverrideKey]*lostOverride
-	reasons     map[*merge.Rule]lossReason // of losses
-	own         []*lostOverride            // that their own policy gives up, whether or not they hold
-	confirmed   map[*merge.Rule]bool       // overrides that requests are known to lose
+	own         map[ownLoss]*lostOverride // that their own policy gives up, whether or not they hold
+	confirmed   map[*merge.Rule]bool      // overrides that requests are known to lose
 	terminating terminatingPolicies
 	candidates  map[candidatesKey]*candidates
 	listeners   map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
@@ -109,16 +108,10 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	}
 	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
-	}
-	switch {
-	case !stays:
 		return false, false
-	case !lost:
-		c.ev.addUnboundOverride(o, before, successor{Effective: after, by: move}, reason)
-		return true, false
 	}
-	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move})
-	if c.stays {
+	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move}, reason)
+	if lost && c.stays {
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true, len(l.substitutes) > 0
@@ -127,13 +120,9 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 // confirm notes that a write which moves no requests takes an override from some. Whether
 // its other paths serve requests is not looked up then: there may be very many.
 func (ev *evaluation) confirm(o effective.Override, lost bool) {
-	if !lost || ev.requests.moves != nil {
-		return
+	if lost && ev.requests.moves == nil {
+		put(&ev.overrides.confirmed, o.Rule, true)
 	}
-	if ev.overrides.confirmed == nil {
-		ev.overrides.confirmed = make(map[*merge.Rule]bool)
-	}
-	ev.overrides.confirmed[o.Rule] = true
 }
 
 // checkSuccessors checks an override on the paths that take the traffic of a path which
@@ -172,11 +161,7 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 	if s.unsure, err = c.keptInstead(o, s.by); err != nil {
 		return err
 	}
-	if lost {
-		c.ev.addLostOverride(o, c.paths.Before, s)
-	} else {
-		c.ev.addUnboundOverride(o, c.paths.Before, s, reason)
-	}
+	c.ev.addLostOverride(o, c.paths.Before, s, reason)
 	return nil
 }
 

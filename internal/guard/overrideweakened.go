@@ -183,13 +183,12 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 	}
 	policy, by := e.Ref(w.HeldRules.Policy), e.Ref(w.By.From.Policy)
 	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
+	text := "%s of %s is accepted instead of %s"
 	if w.Gate {
-		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s set", w.By.Key, by, rules, policy)
-	} else {
-		f.Short = fmt.Sprintf("%s of %s is accepted instead of %s", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s is accepted instead of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
+		text = "%s of %s decides whether %s has an effect"
 	}
+	f.Short = fmt.Sprintf(text, w.By.Key, by, rules.firstText())
+	f.What = fmt.Sprintf(text, w.By.Key, by, rules) + fmt.Sprintf(", which the overrides of %s set", policy)
 	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited
 		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))

@@ -34,8 +34,8 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
 	}
-	o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, overrides: overrides{pairs: ev.overrides.pairs}}
-	o.change.After = nil
+	o := ev.between(ev.before, ev.before)
+	o.indirect, o.change.After = true, nil
 	scope, err := o.prepareDeletion(ctx)
 	if err != nil {
 		return err
@@ -77,7 +77,9 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 // addLossesOf adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLossesOf(o *evaluation) {
 	ev.overrides.addNewLosses(o.overrides.lost)
-	ev.overrides.own = append(ev.overrides.own, o.overrides.own...)
+	for _, l := range o.overrides.own {
+		ev.overrides.addOwn(l)
+	}
 	for _, k := range o.reread {
 		if !slices.ContainsFunc(ev.reread, func(r rereadKind) bool { return r.Kind == k.Kind }) {
 			ev.reread = append(ev.reread, k)

@@ -5,7 +5,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -16,13 +15,15 @@ func (ev *evaluation) addOwnLosses() {
 	if ev.old == nil || ev.old.Invalid != nil {
 		return
 	}
-	for o := range ownOverrides(ev.old) {
-		key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
-		if !ev.indirect { // else the whole policy goes
-			key.code, key.givenUp = api.ReasonOverrideRemoved, ev.givenUp(o)
+	for i := range ev.old.Blocks {
+		b := &ev.old.Blocks[i]
+		if b.Block != merge.Overrides {
+			continue
 		}
-		if ev.indirect || key.givenUp != "" {
-			ev.overrides.own = append(ev.overrides.own, &lostOverride{key: key})
+		for n := range b.Rules {
+			if r := &b.Rules[n]; !r.EmptyMap { // that replaces nothing
+				ev.addOwnLoss(effective.Override{Rule: r, Policy: &ev.old.Policy, Block: b.Block, When: conditionOf(b), Atomic: b.Strategy == merge.Atomic})
+			}
 		}
 	}
 	if ev.policy != nil && ev.policy.Invalid == nil {
@@ -30,23 +31,16 @@ func (ev *evaluation) addOwnLosses() {
 	}
 }
 
-// ownOverrides yields the overrides of a policy, wherever it is attached. An empty map is
-// none: it replaces nothing.
-func ownOverrides(p *policykind.Policy) func(yield func(effective.Override) bool) {
-	return func(yield func(effective.Override) bool) {
-		for i := range p.Blocks {
-			b := &p.Blocks[i]
-			if b.Block != merge.Overrides {
-				continue
-			}
-			o := effective.Override{Policy: &p.Policy, Block: b.Block, When: conditionOf(b), Atomic: b.Strategy == merge.Atomic}
-			for n := range b.Rules {
-				if o.Rule = &b.Rules[n]; !o.EmptyMap && !yield(o) {
-					return
-				}
-			}
+// addOwnLoss adds an override of the policy that is written if the policy gives it up.
+func (ev *evaluation) addOwnLoss(o effective.Override) {
+	key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
+	if !ev.indirect { // else the whole policy goes
+		if key.givenUp = ev.givenUp(o); key.givenUp == "" {
+			return
 		}
+		key.code = api.ReasonOverrideRemoved
 	}
+	ev.overrides.addOwn(&lostOverride{key: key})
 }
 
 // conditionOf returns the condition of a block, "" for none.
@@ -124,9 +118,7 @@ func (fs findings) haveOwn(policy api.Ref, rule string) bool {
 	return false
 }
 
-// ownLosses are the overrides that their own policy gives up, by policy and rule.
-type ownLosses map[ownLoss]*lostOverride
-
+// ownLoss identifies an override that its own policy gives up.
 type ownLoss struct {
 	policy api.Ref
 	rule   string
@@ -134,14 +126,10 @@ type ownLoss struct {
 
 func ownLossOf(l *lostOverride) ownLoss { return ownLoss{l.ref(l.key.policy), l.key.rule} }
 
-// ownLosses returns the overrides that their own policy gives up. What the write itself
-// does comes before what a new owner does.
-func (o *overrides) ownLosses() ownLosses {
-	out := make(ownLosses)
-	for _, l := range o.own {
-		if at := ownLossOf(l); out[at] == nil || out[at].key.givenUp == "" {
-			out[at] = l
-		}
+// addOwn adds an override that its own policy gives up. What the write itself does comes
+// before what a new owner does.
+func (o *overrides) addOwn(l *lostOverride) {
+	if known := o.own[ownLossOf(l)]; known == nil || known.key.givenUp == "" {
+		put(&o.own, ownLossOf(l), l)
 	}
-	return out
 }

@@ -17,9 +17,7 @@ func (ev *evaluation) checkPolicy() {
 		if ev.old != nil && ev.old.Invalid != nil {
 			action = api.Warn // it was before: it stays editable
 		}
-		ev.report(api.ReasonInvalid, action, Finding{
-			What: unreadableText(ev.policy),
-		})
+		ev.report(api.ReasonInvalid, action, Finding{What: unreadableText(ev.policy)})
 		return
 	}
 	for _, t := range effective.Targets(ev.after, ev.policy) {
@@ -37,10 +35,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 	what := effective.Describe(ev.after, ev.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
-		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
-			Advice: ev.targetAdvice(t), Field: ev.targetField(t),
-		})
+		ev.warn(api.ReasonTargetNotFound, Finding{Advice: ev.targetAdvice(t), Field: ev.targetField(t)}, "the policy has no effect on its target: %s", what)
 	case api.Conflicted:
 		action := api.Deny
 		if ev.wasConflicted(t) {
@@ -93,10 +88,8 @@ func (ev *evaluation) reportDisplaced() {
 			if rival.Kind == ev.policy.Kind && rival.Ref() != ev.policy.Ref() && on.SamePlace(t) &&
 				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
 				ref := rival.Ref()
-				ev.report(api.ReasonConflicted, api.Warn, Finding{
-					Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port),
-					What: fmt.Sprintf("%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy)),
-				})
+				ev.warn(api.ReasonConflicted, Finding{Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port)},
+					"%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy))
 			}
 		}
 	}
@@ -109,15 +102,10 @@ func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Tar
 // reportUnread reports what of the policy that is written is not read.
 func (ev *evaluation) reportUnread() {
 	if ev.policy.Unread != "" && ev.policy.Kind.Source != policykind.Label { // with a label and no target it is no policy
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What: fmt.Sprintf("the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread),
-		})
+		ev.warn(api.ReasonNotRead, Finding{}, "the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread)
 	}
 	for _, gate := range ev.policy.IgnoredGates {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			Rule:   gate,
-			What:   fmt.Sprintf("%s next to defaults or overrides has no effect without other rules next to them", gate),
-			Advice: "move it into the block",
-		})
+		ev.warn(api.ReasonNotRead, Finding{Rule: gate, Advice: "move it into the block"},
+			"%s next to defaults or overrides has no effect without other rules next to them", gate)
 	}
 }

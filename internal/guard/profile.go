@@ -19,17 +19,13 @@ func (ev *evaluation) checkProfile(p *policykind.Profile) error {
 				action = api.Warn // it was before: it stays editable
 			}
 		}
-		ev.report(api.ReasonInvalid, action, Finding{
-			What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
-		})
+		ev.report(api.ReasonInvalid, action, Finding{What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; "))})
 		return nil
 	}
 	for _, other := range ev.before.KindConfig().InForce() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !isOlder(ev.change, other) {
-			ev.report(api.ReasonConflicted, api.Warn, Finding{
-				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s, which is older, is in force for %s", p.Ref(), other.Profile, kind.Ref()),
-				Advice: "delete one of the two",
-			})
+			ev.warn(api.ReasonConflicted, Finding{Advice: "delete one of the two"},
+				"%s has no effect: PolicyProfile %s, which is older, is in force for %s", p.Ref(), other.Profile, kind.Ref())
 		}
 	}
 	schema, err := ev.before.KindConfig().Schema(kind.Ref())
@@ -37,7 +33,7 @@ func (ev *evaluation) checkProfile(p *policykind.Profile) error {
 		return err
 	}
 	for _, lost := range kind.Check(schema) {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "fix the address or the kind's definition"})
+		ev.warn(api.ReasonNotRead, Finding{Advice: "fix the address or the kind's definition"}, "%s", lost)
 	}
 	return nil
 }

@@ -39,7 +39,9 @@ func (ev *evaluation) checkConditionLimit() {
 		is := conditionsOn(ev.after, object)
 		for at, c := range is {
 			if c.conditions > maxConditions && c.conditions > conditionsOn(ev.before, object)[at].conditions {
-				ev.reportTooManyConditions(at, c)
+				slices.SortFunc(c.policies, api.CompareRefs)
+				ev.denyTooMany(fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d", at, c.conditions, at.kind.Kind, maxConditions),
+					"every write above it evaluates them; they are in "+joinRefs(c.policies), "combine several into one, or remove one from a policy there")
 			}
 		}
 	}
@@ -107,10 +109,7 @@ func conditionsOn(v *snapshot.View, object api.Ref) map[attachPoint]conditionCou
 		if t.Consumer {
 			at.client = p.Namespace
 		}
-		if out == nil {
-			out = make(map[attachPoint]conditionCount)
-		}
-		out[at] = conditionCount{out[at].conditions + n, append(out[at].policies, p.Ref())}
+		put(&out, at, conditionCount{out[at].conditions + n, append(out[at].policies, p.Ref())})
 	}
 	return out
 }
@@ -126,15 +125,10 @@ func countConditions(p *policykind.Policy) int {
 	return n
 }
 
-func (ev *evaluation) reportTooManyConditions(at attachPoint, c conditionCount) {
-	slices.SortFunc(c.policies, api.CompareRefs)
-	ev.findings.add(Finding{
-		Code: api.ReasonTooMuch, Action: api.Deny,
-		What: fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d, since every write above it evaluates them; they are in %s",
-			at, c.conditions, at.kind.Kind, maxConditions, joinRefs(c.policies)),
-		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d", at, c.conditions, at.kind.Kind, maxConditions),
-		Advice: "combine several into one, or remove one from a policy there",
-	})
+// denyTooMany denies a write with which something would have more of what writes of others
+// are compared with than allowed.
+func (ev *evaluation) denyTooMany(what, since, advice string) {
+	ev.report(api.ReasonTooMuch, api.Deny, Finding{What: what + ", since " + since, Short: what, Advice: advice})
 }
 
 // checkValidationLimit denies a PolicyConstraint that brings more validations to its
@@ -145,8 +139,7 @@ func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
 	if namespace == "" || is <= maxValidations || is <= countValidations(ev.before.Constraints(kind), namespace) {
 		return
 	}
-	ev.findings.add(Finding{
-		Code: api.ReasonTooMuch, Action: api.Deny,
+	ev.report(api.ReasonTooMuch, api.Deny, Finding{
 		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s: must have at most %d, since every write that they apply to evaluates them",
 			namespace, is, kind, maxValidations),
 		Advice: "combine several into one expression, or use rules instead of validations",
@@ -179,12 +172,8 @@ func (ev *evaluation) checkRuleLimit() {
 	if n <= maxRules {
 		return
 	}
-	what := fmt.Sprintf("the policies of kind %s in namespace %s would have %d rules: must have at most %d", ref.Kind, ref.Namespace, n, maxRules)
-	ev.findings.add(Finding{
-		Code: api.ReasonTooMuch, Action: api.Deny,
-		What: what + ", since every write above them is compared with each", Short: what,
-		Advice: "remove rules that are not needed",
-	})
+	ev.denyTooMany(fmt.Sprintf("the policies of kind %s in namespace %s would have %d rules: must have at most %d", ref.Kind, ref.Namespace, n, maxRules),
+		"every write above them is compared with each", "remove rules that are not needed")
 }
 
 // countRules counts the rules of a policy.

@@ -39,7 +39,7 @@ func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 	for i := range e.Layers {
 		layer := &e.Layers[i]
 		at, above := policyAtLevel{layer.Policy, layer.Level}, gateway.Level(layer.Level) < gateway.LevelRoute
-		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !hasOverrides(layer)) {
+		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !effective.HasOverrides(layer)) {
 			continue
 		}
 		if ev.old != nil && layer.Policy == &ev.old.Policy {
@@ -57,10 +57,7 @@ func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 			t.known = append(t.known, at)
 		}
 		if p.Deleting || len(terminating) > 0 {
-			if t.policies == nil {
-				t.policies = make(map[api.Ref]bool)
-			}
-			t.policies[p.Ref()] = true
+			put(&t.policies, p.Ref(), true)
 		}
 	}
 }
@@ -71,16 +68,6 @@ func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating []
 	return ev.old != nil && slices.ContainsFunc(e.Layers, func(layer merge.Layer) bool {
 		return layer.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: layer.Policy, Level: gateway.Level(layer.Level)}, e))
 	})
-}
-
-// hasOverrides reports whether the policy of a layer has overrides.
-func hasOverrides(layer *merge.Layer) bool {
-	for i := range layer.Blocks {
-		if b := &layer.Blocks[i]; len(b.Rules) > 0 && layer.Reading(b).Block == merge.Overrides {
-			return true
-		}
-	}
-	return false
 }
 
 // without returns a view without the terminating policies.
@@ -111,12 +98,8 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 // forOverrides returns an evaluation of the same write for the overrides of other paths, or
 // of other views.
 func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
-	o := &evaluation{
-		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
-		before: before, after: after,
-		overrides: overrides{pairs: ev.overrides.pairs},
-		requests:  ev.requests,
-	}
+	o := ev.between(before, after)
+	o.policy, o.requests = ev.policy, ev.requests
 	o.requests.pathsBefore, o.requests.pathsAfter = nil, nil
 	return o
 }
@@ -124,11 +107,8 @@ func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
 // addNewLosses adds losses that were not found before.
 func (o *overrides) addNewLosses(more map[lostOverrideKey]*lostOverride) {
 	for key, l := range more {
-		if o.lost == nil {
-			o.lost = make(map[lostOverrideKey]*lostOverride)
-		}
-		if _, lost := o.lost[key]; !lost {
-			o.lost[key] = l
+		if o.lost[key] == nil {
+			put(&o.lost, key, l)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -104,4 +105,21 @@ func joinRefs(refs []api.Ref) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return api.JoinNames(names)
+}
+
+// noteLength is the most bytes that the note of a Kubernetes Event may have.
+const noteLength = 1024
+
+// EventNote cuts a message to what a Kubernetes Event takes.
+func EventNote(text string) string {
+	const more = " …"
+	text = strings.ReplaceAll(text, "\n", "; ")
+	if len(text) <= noteLength {
+		return text
+	}
+	end := noteLength - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
 }

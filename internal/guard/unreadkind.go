@@ -23,13 +23,10 @@ func (ev *evaluation) observeUnread(p effective.Pair) {
 	case p.Before != nil && p.Before.Unread != "":
 		return
 	}
-	if ev.unread == nil {
-		ev.unread = make(map[*policykind.Kind]*effective.Unread)
-	}
 	u := ev.unread[p.After.Kind]
 	if u == nil {
 		u = new(effective.Unread)
-		ev.unread[p.After.Kind] = u
+		put(&ev.unread, p.After.Kind, u)
 	}
 	u.Add(p.After)
 }
@@ -62,8 +59,6 @@ func (ev *evaluation) checkClass(c *gateway.Class) {
 	if ev.change.After == nil || old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
 		return
 	}
-	ev.report(api.ReasonNotRead, api.Warn, Finding{
-		What:   fmt.Sprintf("controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref()),
-		Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles",
-	})
+	ev.warn(api.ReasonNotRead, Finding{Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles"},
+		"controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref())
 }

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -43,22 +42,18 @@ type unsetRule struct {
 func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	out := make(map[unsetRule]bool)
 	unset := merge.NewNames(p.Unset)
-	own := slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
-	for i := range max(own, 0) { // those behind it are lower
+	for i := range max(outcomeOf(e, p), 0) { // those behind it are lower
 		q := &e.Outcomes[i]
 		for _, b := range q.Policy.Blocks {
-			if q.AppliedAs(b.Block, merge.Overrides) {
-				addUnset(out, e.Ref(q.Policy), unset, b.Rules)
+			if !q.AppliedAs(b.Block, merge.Overrides) {
+				continue
+			}
+			for _, r := range b.Rules {
+				if unset.Match(r.Key) {
+					out[unsetRule{r.Key.String(), e.Ref(q.Policy)}] = true
+				}
 			}
 		}
 	}
 	return out
-}
-
-func addUnset(out map[unsetRule]bool, by api.Ref, names merge.Names, rules []merge.Rule) {
-	for _, r := range rules {
-		if names.Match(r.Key) {
-			out[unsetRule{r.Key.String(), by}] = true
-		}
-	}
 }

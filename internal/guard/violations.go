@@ -48,7 +48,7 @@ func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, pol
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
-		ev, e := &evaluation{guard: g, before: v, after: v, budget: budget}, effective.Pathless(p)
+		ev, e := g.newEvaluation(v, budget), effective.Pathless(p)
 		if p.Invalid != nil {
 			ref := p.Ref()
 			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadableText(p)})
@@ -63,7 +63,7 @@ func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, pol
 
 // violationsOn evaluates one path as if a write had just created it.
 func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
-	ev := &evaluation{guard: g, before: v, after: v, budget: b}
+	ev := g.newEvaluation(v, b)
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}

@@ -31,10 +31,7 @@ func (m *warnMeter) meter(of api.Ref, budget *effective.Budget) (_ merge.Meter, 
 
 // Spend implements merge.Meter.
 func (m *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
-	if m.costs == nil {
-		m.costs = make(map[api.Ref]uint64)
-	}
-	m.costs[m.of] += cost
+	put(&m.costs, m.of, m.costs[m.of]+cost)
 	if m.spent += cost; m.spent > maxWarnCost {
 		return errWarnBudget
 	}
@@ -50,9 +47,6 @@ func (ev *evaluation) reportUnevaluated() {
 	}
 	costliest := slices.MaxFunc(slices.SortedFunc(maps.Keys(m.costs), api.CompareRefs),
 		func(a, b api.Ref) int { return cmp.Compare(m.costs[a], m.costs[b]) })
-	ev.report(api.ReasonNotRead, api.Warn, Finding{
-		Policy: &costliest,
-		What:   fmt.Sprintf("%s, which does not apply to this write, was not evaluated on all paths: it costs too much", costliest),
-		Advice: fmt.Sprintf("ask the owner of %s to simplify it", costliest.Key()),
-	})
+	ev.warn(api.ReasonNotRead, Finding{Policy: &costliest, Advice: fmt.Sprintf("ask the owner of %s to simplify it", costliest.Key())},
+		"%s, which does not apply to this write, was not evaluated on all paths: it costs too much", costliest)
 }
