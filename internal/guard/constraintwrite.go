@@ -35,16 +35,12 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	if kind == nil {
 		ev.warn(api.ReasonNotRead, Finding{Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds"},
 			"%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind())
-		return ev.checkRelaxed(ctx, was, c)
-	}
-	if err := ev.reportAbsentTargets(ctx, c); err != nil {
+	} else if err := ev.reportAbsentTargets(ctx, c); err != nil {
+		return err
+	} else if fault, err := ev.checkConstraintSchema(c, was, kind); err != nil || fault {
 		return err
 	}
-	fault, err := ev.checkConstraintSchema(c, was, kind)
-	if err != nil || fault {
-		return err
-	}
-	if err := ev.checkRelaxed(ctx, was, c); err != nil {
+	if err := ev.checkRelaxed(ctx, was, c); err != nil || kind == nil {
 		return err
 	}
 	return ev.checkExistingPaths(ctx, c)
@@ -53,15 +49,11 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 // reportInvalidConstraint denies a constraint that is invalid; one that was invalid before stays
 // editable.
 func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why error, before bool) {
-	action := api.Deny
-	if before {
-		action = api.Warn
-	}
 	var faults []string
 	for _, fault := range flatten(why) {
 		faults = append(faults, fault.Error())
 	}
-	ev.report(api.ReasonInvalid, action, Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
+	ev.report(api.ReasonInvalid, newly(before), Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
 }
 
 // flatten returns the errors that an error is made of.
@@ -123,7 +115,7 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 	}
 	ev.reportViolatingPaths(c, paths)
 	if ref := c.Ref(); undecided > 0 {
-		ev.warn(api.ReasonNotRead, Finding{Policy: &ref, Advice: "use origins instead, or ask for a ClusterPolicyConstraint"},
+		ev.warn(api.ReasonNotRead, Finding{Policy: ref, Advice: "use origins instead, or ask for a ClusterPolicyConstraint"},
 			"%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read", ref, api.Plural(undecided, "path"))
 	}
 	return nil
@@ -131,7 +123,7 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 
 func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths constrainedPaths) {
 	ref := c.Ref()
-	f := Finding{Policy: &ref}
+	f := Finding{Policy: ref}
 	switch {
 	case paths.count == 0 && !paths.more:
 		return
@@ -191,7 +183,7 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 	if paths.more { // counting took too long
 		on, list = "very many paths", ""
 	}
-	ev.warn(api.ReasonRequirementUnmet, Finding{Policy: &ref, Short: fmt.Sprintf("%s would deny less on %s", ref, on)},
+	ev.warn(api.ReasonRequirementUnmet, Finding{Policy: ref, Short: fmt.Sprintf("%s would deny less on %s", ref, on)},
 		"%s applies to %s, and would no longer deny some writes there%s", ref, on, list)
 	return nil
 }

@@ -40,7 +40,6 @@ type evaluation struct {
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
-	missed          missedRules
 	overrides       overrides
 	requests        requests
 	ownReach        ownReach
@@ -158,7 +157,7 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 // comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
-	ev.limits.Write = ev.limitsWrite()
+	ev.limits.Write = limits.Write{Policy: ev.policy, Old: ev.old, Reads: ev.reads, Causes: ev.causedByWrite}
 	if err := ev.trackRequests(); err != nil {
 		return fmt.Errorf("find the requests that move: %w", err)
 	}

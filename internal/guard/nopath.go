@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // reportNoPath warns that the policy that is written is in force nowhere, though its
@@ -35,4 +37,57 @@ func (ev *evaluation) reportNoPath() {
 	if more := len(targets) - maxPathless; more > 0 {
 		ev.warn(api.ReasonNoPath, Finding{}, "the policy also has no effect on %s", api.Plural(more, "more target"))
 	}
+}
+
+// observeUnread records a path whose gateway does not read policies that are attached
+// there: the one that is written, or others that the write brings to such a gateway.
+func (ev *evaluation) observeUnread(p effective.Pair) {
+	switch on := p.After.Ignored; {
+	case len(on) == 0:
+		return
+	case ev.writesPolicy():
+		if !slices.Contains(on, ev.policy) {
+			return
+		}
+	case p.Before != nil && p.Before.Unread != "":
+		return
+	}
+	u := ev.unread[p.After.Kind]
+	if u == nil {
+		u = new(effective.Unread)
+		put(&ev.unread, p.After.Kind, u)
+	}
+	u.Add(p.After)
+}
+
+// reportUnreadKinds warns of gateways that do not read policies, unless that is said as the
+// cause of a loss.
+func (ev *evaluation) reportUnreadKinds() {
+	for _, u := range ev.unread {
+		what := fmt.Sprintf("policies have no effect on %s: ", api.Plural(u.Paths, "path"))
+		if ev.policy != nil {
+			what = "the policy has no effect on " + api.Plural(u.Paths, "path") + ": "
+		}
+		for _, why := range u.Reasons() {
+			if ev.findings.any(func(f *Finding) bool { return f.unread == why }) {
+				continue
+			}
+			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {
+				ev.report(api.ReasonNoPath, api.Warn, Finding{What: "the policy has no effect: " + why, Short: "no effect: " + why})
+				continue
+			}
+			ev.warn(api.ReasonNotRead, Finding{}, "%s%s", what, why)
+		}
+	}
+}
+
+// checkClass warns of a class whose controller is not known: whether its gateways read
+// policies of a kind cannot be decided.
+func (ev *evaluation) checkClass(c *gateway.Class) {
+	old, _ := ev.change.Before.(*gateway.Class)
+	if old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
+		return
+	}
+	ev.warn(api.ReasonNotRead, Finding{Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles"},
+		"controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref())
 }

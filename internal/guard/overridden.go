@@ -72,7 +72,7 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 	if why != "" {
 		why = ", since it " + why
 	}
-	f.Policy = &by
+	f.Policy = by
 	named := on
 	if objects == overrideTarget(r) || objects == by.String() {
 		named = paths // it is named anyway
@@ -128,19 +128,15 @@ func (ev *evaluation) reportOverriddenOthers() {
 // reportOverriddenOther reports what another policy loses.
 func (ev *evaluation) reportOverriddenOther(r *overriddenRule, f Finding, rules, lose, overrides string) {
 	from := r.on.Ref(r.from)
-	f.Policy = &from
+	f.Policy = from
 	ev.warn(api.ReasonOverridden, f, "%s of %s %s on %s: %s %s", rules, from, lose, api.Plural(r.paths, "path"), r.on.Ref(r.to), overrides)
 }
 
 // reportConstraintViolated reports a rule that a conditional override replaces or removes.
 func (ev *evaluation) reportConstraintViolated(r *overriddenRule) {
-	action := api.Deny
-	if r.before {
-		action = api.Warn
-	}
 	by := r.on.Ref(r.to)
-	ev.report(api.ReasonConstraintViolated, action, Finding{
-		Rule: r.rule, Policy: &by,
+	ev.report(api.ReasonConstraintViolated, newly(r.before), Finding{
+		Rule: r.rule, Policy: by,
 		What: fmt.Sprintf("%s: Invalid value: %s: not allowed by %s on %s (when: %s): %s",
 			r.rule, compactJSON(r.lost.Value), by, overrideTarget(r), overrideCondition(r), ev.replacementText(r)),
 		Short:  fmt.Sprintf("%s is not allowed by %s", r.rule, by),

@@ -31,7 +31,7 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	kept  keptOverrides
+	kept  []keptOverrides
 }
 
 // checkOverrides adds the overrides that apply on a path and would no longer apply
@@ -70,8 +70,8 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 			return err
 		}
 	}
-	for i, successor := range c.kept.successors {
-		ev.checkWeakenedOnSuccessor(p.Before, successor, c.kept.policies[i])
+	for _, k := range c.kept {
+		ev.checkWeakenedOnSuccessor(p.Before, k.on, k.policies)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 		reason = c.unboundOn(o, s.Effective)
 	}
 	if !lost && reason == "" {
-		c.kept.add(s.Effective, o.Policy)
+		c.keep(s.Effective, o.Policy)
 		return nil
 	}
 	var err error
@@ -178,19 +178,18 @@ func (c *overrideCheck) unboundOn(o effective.Override, successor *effective.Eff
 	return reason
 }
 
-// keptOverrides are the successors of a path, each with the policies whose overrides
-// they keep.
+// keptOverrides are the policies whose overrides a successor of a path keeps.
 type keptOverrides struct {
-	successors []*effective.Effective
-	policies   [][]*merge.Policy
+	on       *effective.Effective
+	policies []*merge.Policy
 }
 
-func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy) {
-	i := slices.Index(k.successors, successor)
+func (c *overrideCheck) keep(on *effective.Effective, policy *merge.Policy) {
+	i := slices.IndexFunc(c.kept, func(k keptOverrides) bool { return k.on == on })
 	if i < 0 {
-		i, k.successors, k.policies = len(k.successors), append(k.successors, successor), append(k.policies, nil)
+		i, c.kept = len(c.kept), append(c.kept, keptOverrides{on: on})
 	}
-	if !slices.Contains(k.policies[i], policy) {
-		k.policies[i] = append(k.policies[i], policy)
+	if k := &c.kept[i]; !slices.Contains(k.policies, policy) {
+		k.policies = append(k.policies, policy)
 	}
 }

@@ -80,7 +80,7 @@ func (ev *evaluation) permit(l *lostOverride, may *authorizer) (reported bool, e
 
 func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	policy := l.ref(l.key.policy)
-	f := Finding{Rule: l.key.rule, Policy: &policy}
+	f := Finding{Rule: l.key.rule, Policy: policy}
 	edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule
 	edit := fmt.Sprintf("this write %s the override %s of %s", l.key.givenUp, l.key.rule, policy)
 	if l.was == nil {

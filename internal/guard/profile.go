@@ -13,13 +13,11 @@ import (
 func (ev *evaluation) checkProfile(p *policykind.Profile) error {
 	kind, err := p.Compile()
 	if err != nil {
-		action := api.Deny
+		var wasInvalid error
 		if was, ok := ev.change.Before.(*policykind.Profile); ok {
-			if _, invalid := was.Compile(); invalid != nil {
-				action = api.Warn // it was before: it stays editable
-			}
+			_, wasInvalid = was.Compile()
 		}
-		ev.report(api.ReasonInvalid, action, Finding{What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; "))})
+		ev.report(api.ReasonInvalid, newly(wasInvalid != nil), Finding{What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; "))})
 		return nil
 	}
 	for _, other := range ev.before.KindConfig().InForce() {

@@ -6,11 +6,6 @@ import (
 	"overrule.dev/overrule/internal/guard/limits"
 )
 
-// limitsWrite describes the write to the tracker of limits.
-func (ev *evaluation) limitsWrite() limits.Write {
-	return limits.Write{Policy: ev.policy, Old: ev.old, Reads: ev.reads, Causes: ev.causedByWrite}
-}
-
 // reportLimits reports what the write does to the limits on all paths.
 func (ev *evaluation) reportLimits(may *authorizer) error {
 	route, _ := ev.change.After.(*gateway.Route)
@@ -27,7 +22,7 @@ func (ev *evaluation) reportLimits(may *authorizer) error {
 func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
 	findings, err := ev.limits.Findings(x)
 	for _, f := range findings {
-		ev.reportForKind(f.Kind, f.Code, f.Action, Finding{Rule: f.Rule, Policy: f.Policy, What: f.What, Short: f.Short, Advice: f.Advice})
+		ev.reportForKind(f.Kind, f.Code, f.Action, Finding{Rule: f.Rule, Policy: deref(f.Policy), What: f.What, Short: f.Short, Advice: f.Advice})
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func sameRequirement(a, b *unmetRequirement) bool {
 // reportRequirement reports violations of one requirement.
 func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 	ref, action, existing := all[0].constraint.Ref(), all[0].constraint.Enforcement, ""
-	f := Finding{Policy: &ref}
+	f := Finding{Policy: ref}
 	if all[0].before {
 		action, existing = warnAtMost(action), ": existing violation, not made worse by this write"
 	} else {
@@ -80,7 +80,7 @@ func warnAtMost(a api.Action) api.Action {
 func (ev *evaluation) reportNotBinding(all []*unmetRequirement) {
 	first, more := all[0], ""
 	ref := first.constraint.Ref()
-	f := Finding{Policy: &ref, NotBinding: true, Rule: first.rule, Advice: fmt.Sprintf("notify the owner of %s", ref)}
+	f := Finding{Policy: ref, NotBinding: true, Rule: first.rule, Advice: fmt.Sprintf("notify the owner of %s", ref)}
 	for _, u := range all {
 		if u.at != first.at {
 			f.Rule = ""

@@ -190,8 +190,8 @@ func (l *ruleLoss) rank() int {
 func (ev *evaluation) reportLostRules() {
 	said := make(map[ownLoss]bool)
 	for _, f := range ev.findings {
-		if f.Policy != nil && slices.Contains(overrideReasons, f.Code) {
-			said[ownLoss{*f.Policy, f.Rule}] = true
+		if slices.Contains(overrideReasons, f.Code) {
+			said[ownLoss{f.Policy, f.Rule}] = true
 		}
 	}
 	for key, l := range ev.ruleLosses.entries {
@@ -244,7 +244,7 @@ func compareLosses(a, b *ruleLoss) int {
 // lossFinding says what is lost, whose it was, where, why, and what keeps it.
 func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	policy := l.on.Before.Ref(l.from)
-	f := Finding{Policy: &policy, rank: l.rank()}
+	f := Finding{Policy: policy, rank: l.rank()}
 	if len(l.rules) == 1 {
 		f.Rule = l.rules[0].key.String()
 	}

@@ -161,6 +161,7 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 // detachedText says why a policy is no longer on a path, or takes no part on it.
 func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	was, policy := l.on.Before, l.on.Before.Ref(l.from)
+	old, _ := ev.before.Get(policy).(*policykind.Policy) // it is on the path, so it exists
 	now, _ := ev.after.Get(policy).(*policykind.Policy)
 	it, at, object := "it", was.Path.Element(was.Level(l.from)), ev.change.Object().Ref()
 	if l.gone == "" {
@@ -186,7 +187,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		return l.unread, ev.unreadAdvice(l)
 	}
 	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
-	if t, ok := lostTarget(ev, now); ok {
+	if t, ok := ev.lostTarget(old, now); ok {
 		if t.Target == object && ev.change.After == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
 		}
@@ -200,7 +201,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		}
 		return effective.Describe(ev.after, now, t), advice
 	}
-	if t, ok := lostReference(ev, now); ok {
+	if t, ok := ev.lostReference(old, now); ok {
 		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
 	}
 	if s := lostSelector(ev, now, at); s != nil {
@@ -272,16 +273,10 @@ func elsewhere(was, is *effective.Effective) string {
 
 // lostTarget returns the first target of a policy that was accepted before the write and is
 // not accepted after it.
-func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
-	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
-	if !ok {
-		return api.Target{}, false
-	}
-	had := effective.Targets(ev.before, old)
-	for _, t := range effective.Targets(ev.after, p) {
-		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool {
-			return o.Accepted && o.Target == t.Target && o.Section == t.Section && o.Port == t.Port
-		}) {
+func (ev *evaluation) lostTarget(was, is *policykind.Policy) (api.Target, bool) {
+	had := effective.Targets(ev.before, was)
+	for _, t := range effective.Targets(ev.after, is) {
+		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool { return o.Accepted && sameTarget(o, t) }) {
 			return t, true
 		}
 	}
@@ -290,13 +285,9 @@ func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
 
 // lostReference returns the first target that attaches a policy to itself before the write
 // and not after it.
-func lostReference(ev *evaluation, p *policykind.Policy) (policykind.Target, bool) {
-	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
-	if !ok {
-		return policykind.Target{}, false
-	}
-	has := ev.after.Targets(p)
-	for _, t := range ev.before.Targets(old) {
+func (ev *evaluation) lostReference(was, is *policykind.Policy) (policykind.Target, bool) {
+	has := ev.after.Targets(is)
+	for _, t := range ev.before.Targets(was) {
 		if t.AttachedBy != "" && !slices.ContainsFunc(has, func(o policykind.Target) bool {
 			return o.Ref == t.Ref && o.Section == t.Section && o.AttachedBy == t.AttachedBy
 		}) {

@@ -70,7 +70,7 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	if now.Unchecked != "" {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{What: now.Unchecked})
+		ev.warn(api.ReasonNotRead, Finding{}, "%s", now.Unchecked)
 	}
 	if len(now.Problems) == 0 {
 		return nil
@@ -200,10 +200,8 @@ func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 			if e == nil {
 				continue
 			}
-			for _, l := range e.Layers {
-				if e.Ref(l.Policy) == o.Ref() {
-					return e.Level(l.Policy), true
-				}
+			if i := slices.IndexFunc(e.Layers, func(l merge.Layer) bool { return e.Ref(l.Policy) == o.Ref() }); i >= 0 {
+				return e.Level(e.Layers[i].Policy), true
 			}
 		}
 		return 0, false
@@ -234,20 +232,13 @@ func (ev *evaluation) reportSchemaViolations() {
 	})
 	for i, m := range all {
 		if i == maxSchemaViolations {
-			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
+			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, newly(m.before || m.below), Finding{
 				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", api.Plural(len(all)-i, "more way")),
 			})
 			return
 		}
 		ev.reportSchemaViolation(m)
 	}
-}
-
-func violationAction(m *schemaViolation) api.Action {
-	if m.before || m.below {
-		return api.Warn
-	}
-	return api.Deny
 }
 
 func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
@@ -267,16 +258,11 @@ func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 	case m.below:
 		f.What += fmt.Sprintf("; warning only, since policies of other namespaces below %s cause it", ev.writtenRef())
 	}
-	for i := range sources {
-		if ev.policy == nil || sources[i] != ev.policy.Ref() {
-			f.Policy = &sources[i]
-			break
-		}
-	}
-	if f.Policy != nil {
+	if i := slices.IndexFunc(sources, func(s api.Ref) bool { return ev.policy == nil || s != ev.policy.Ref() }); i >= 0 {
+		f.Policy = sources[i]
 		f.Advice += fmt.Sprintf(", or ask the owner of %s", f.Policy.Key())
 	}
-	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), f)
+	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, newly(m.before || m.below), f)
 }
 
 // sourcesOf returns the policies that have a rule in an effective policy, from the highest
@@ -284,11 +270,8 @@ func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 func sourcesOf(e *effective.Effective) []api.Ref {
 	var out []api.Ref
 	for _, o := range e.Outcomes {
-		for _, r := range e.Rules {
-			if r.From.Policy == o.Policy {
-				out = append(out, e.Ref(o.Policy))
-				break
-			}
+		if slices.ContainsFunc(e.Rules, func(r merge.Effective) bool { return r.From.Policy == o.Policy }) {
+			out = append(out, e.Ref(o.Policy))
 		}
 	}
 	return out
