@@ -193,12 +193,10 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		for o := range ev.before.Objects(kind) {
-			c, ok := o.(*constraint.Constraint)
-			if !ok || after.Get(o.Ref()) != nil {
-				continue
-			}
-			if err := ev.checkRelaxed(ctx, c, nil); err != nil {
-				return err
+			if c, ok := o.(*constraint.Constraint); ok && after.Get(o.Ref()) == nil {
+				if err := ev.checkRelaxed(ctx, c, nil); err != nil {
+					return err
+				}
 			}
 		}
 	}

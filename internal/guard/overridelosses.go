@@ -113,14 +113,10 @@ func (ev *evaluation) addOwnLosses() {
 	if ev.old == nil || ev.old.Invalid != nil {
 		return
 	}
-	for i := range ev.old.Blocks {
-		b := &ev.old.Blocks[i]
-		if b.Block != merge.Overrides {
-			continue
-		}
-		for n := range b.Rules {
-			if r := &b.Rules[n]; !r.EmptyMap { // that replaces nothing
-				ev.addOwnLoss(effective.Override{Rule: r, Policy: &ev.old.Policy, Block: b.Block, When: conditionOf(b), Atomic: b.Strategy == merge.Atomic})
+	for o, b := range effective.OverrideBlocks(&merge.Layer{Policy: &ev.old.Policy}) {
+		for i := range b.Rules {
+			if o.Rule = &b.Rules[i]; !o.EmptyMap { // that replaces nothing
+				ev.addOwnLoss(o)
 			}
 		}
 	}
@@ -141,14 +137,6 @@ func (ev *evaluation) addOwnLoss(o effective.Override) {
 	ev.overrides.addOwn(&lostOverride{key: key})
 }
 
-// conditionOf returns the condition of a block, "" for none.
-func conditionOf(b *merge.Rules) string {
-	if b.When == nil {
-		return ""
-	}
-	return b.When.String()
-}
-
 // givenUp returns how the policy that is written gives up an override of its own, wherever
 // it is attached: givenUpRule, or what the write does to it; "" if it keeps it. How a bare
 // block is read does not depend on the policy where its override is one.
@@ -163,7 +151,7 @@ func (ev *evaluation) givenUp(o effective.Override) string {
 		if !bare && b.Block != merge.Overrides {
 			continue
 		}
-		when := conditionOf(b)
+		when := b.Condition()
 		switch r := b.At(o.Key); {
 		case r == nil && !setsPart(b, o.Key):
 		case r == nil || r.EmptyMap != o.EmptyMap || !merge.Equal(r.Value, o.Value):
