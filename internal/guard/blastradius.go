@@ -74,56 +74,43 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 }
 
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
-// more than the limit and not acknowledged.
+// more than the limit and not acknowledged. So is a new owner with which the object would be
+// deleted where that deletion needs an acknowledgement: nothing asks for it then.
 func (ev *evaluation) reportBlastRadius() {
-	ev.reportOwnerBlastRadius()
+	if ev.ownerBlast != nil {
+		for _, b := range ev.ownerBlast.kinds {
+			ev.denyBlastRadius(b, ev.ownerCause(), "would change", false)
+		}
+	}
 	ev.reportGained()
 	for _, b := range ev.blast.kinds {
-		within := !b.exceeds()
-		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
+		repeats := b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()
+		if ev.denyBlastRadius(b, objectText(ev.change), "changes", repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
+			!b.exceeds() && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
-		var a acknowledgement
-		if !within {
-			a = ev.acknowledgement()
-			within = b.paths.count() <= a.allowed
-		}
-		f := Finding{Short: b.text("changes"), Repeats: b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()}
-		if !within || b.reportedPaths == 0 {
+		f := Finding{Short: b.text("changes"), Repeats: repeats}
+		if b.reportedPaths == 0 {
 			f.Short += api.LostText(b.lost.Sorted())
 		}
 		f.What = objectText(ev.change) + ": " + f.Short
-		if within {
-			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
-			continue
-		}
-		ev.denyBlastRadius(f, b, a)
+		ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 	}
 }
 
-// reportOwnerBlastRadius denies a new owner with which the object would be deleted where that
-// deletion needs an acknowledgement: nothing asks for it then.
-func (ev *evaluation) reportOwnerBlastRadius() {
-	if ev.ownerBlast == nil {
-		return
+// denyBlastRadius denies the write for want of an acknowledgement, and reports whether it did.
+func (ev *evaluation) denyBlastRadius(b *kindImpact, cause, changes string, repeats bool) bool {
+	if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) {
+		return false
 	}
-	for _, b := range ev.ownerBlast.kinds {
-		a := ev.acknowledgement()
-		if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) || b.paths.count() <= a.allowed {
-			continue
-		}
-		f := Finding{Short: b.text("would change") + api.LostText(b.lost.Sorted())}
-		f.What = ev.ownerCause() + ": " + f.Short
-		ev.denyBlastRadius(f, b, a)
+	a := ev.acknowledgement()
+	if b.paths.count() <= a.allowed {
+		return false
 	}
-}
-
-// denyBlastRadius denies the write for want of an acknowledgement.
-func (ev *evaluation) denyBlastRadius(f Finding, b *kindImpact, a acknowledgement) {
-	f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement%s", b.limit, a.why)
-	f.Advice = ev.acknowledgeAdvice(a.wanted)
-	f.Code, f.Action = api.ReasonBlastRadius, api.Deny
-	ev.findings.add(f)
+	f := Finding{Short: b.text(changes) + api.LostText(b.lost.Sorted()), Advice: ev.acknowledgeAdvice(a.wanted), Repeats: repeats}
+	f.What = fmt.Sprintf("%s: %s, more than the %d allowed without acknowledgement%s", cause, f.Short, b.limit, a.why)
+	ev.reportForKind(nil, api.ReasonBlastRadius, api.Deny, f)
+	return true
 }
 
 // limitedPaths returns the most paths of a kind with a limit.

@@ -93,7 +93,8 @@ func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level cons
 		err = nil // unevaluated says so
 	}
 	for _, u := range found {
-		ev.addUnmet(c, p.After, u, above)
+		k := unmetKey{c, u.At, u.Message, u.before, above}
+		ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
 	}
 	return err
 }
@@ -112,8 +113,14 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 		was, wasOn = c.On(&p.Before.Path, ev.before)
 	}
 	unchanged := wasOn && was == level && s.same(c)
-	m, ok := ev.constraintMeter(c, unchanged, above)
-	if !ok {
+	m, ok := merge.Meter(ev.budget), true
+	switch {
+	case unchanged:
+		m, ok = ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
+	case above:
+		m, ok = ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
+	}
+	if !ok { // no more may be spent on warnings
 		return nil, nil
 	}
 	now, err := ev.evaluateConstraint(c, level, s.after, m)
@@ -130,19 +137,6 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 		out[k] = unmetNow{u, unchanged || i >= 0 && !u.Worse(before.Unmet[i])}
 	}
 	return out, err
-}
-
-// constraintMeter returns the meter for a constraint on a path; ok is false if no more may
-// be spent on warnings.
-func (ev *evaluation) constraintMeter(c *constraint.Constraint, unchanged, above bool) (m merge.Meter, ok bool) {
-	switch {
-	case unchanged:
-		return ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
-	case above:
-		return ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
-	default:
-		return ev.budget, true
-	}
 }
 
 // unmetByRequests compares what a constraint finds on a path with all paths before the
@@ -224,10 +218,4 @@ func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constra
 		put(&ev.requirements.results, at, found)
 	}
 	return found, nil
-}
-
-// addUnmet adds a path on which a requirement is not met.
-func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u unmetNow, above bool) {
-	k := unmetKey{c, u.At, u.Message, u.before, above}
-	ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: e}).paths++
 }

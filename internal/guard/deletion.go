@@ -38,9 +38,16 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	}
 	o := ev.between(ev.before, ev.before)
 	o.indirect, o.change.After = true, nil
-	scope, err := o.prepareDeletion(ctx)
-	if err != nil {
-		return err
+	var scope effective.Scope
+	switch ev.change.Before.(type) {
+	case *policykind.Profile, *policykind.Definition:
+		var err error
+		if scope, err = o.prepareKinds(ctx); err != nil {
+			return err
+		}
+	default:
+		o.before, o.after = o.change.apply(ev.before)
+		scope = o.scope()
 	}
 	if err := ev.guard.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
@@ -63,17 +70,6 @@ func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 		ev.checkWeakened(p)
 	}
 	return ev.checkOverrides(p, ev.limits.Bind(p), false)
-}
-
-// prepareDeletion is prepare for an object that will be deleted without another
-// evaluation.
-func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, error) {
-	switch ev.change.Before.(type) {
-	case *policykind.Profile, *policykind.Definition:
-		return ev.prepareKinds(ctx)
-	}
-	ev.before, ev.after = ev.change.apply(ev.before)
-	return ev.scope(), nil
 }
 
 // addLossesOf adds the losses of a second evaluation of the change.

@@ -103,8 +103,11 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	var move requestMove
 	stays := c.ev.overrides.confirmed[o.Rule]
 	if !stays {
-		move, stays = c.ev.staying(c.paths)
-		c.ev.confirm(o, stays)
+		// Whether other paths of a write that moves no requests serve some is not looked up
+		// once one does: there may be very many.
+		if move, stays = c.ev.staying(c.paths); stays && c.ev.requests.moves == nil {
+			put(&c.ev.overrides.confirmed, o.Rule, true)
+		}
 	}
 	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
@@ -115,14 +118,6 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true, len(l.substitutes) > 0
-}
-
-// confirm notes that a write which moves no requests takes an override from some. Whether
-// its other paths serve requests is not looked up then: there may be very many.
-func (ev *evaluation) confirm(o effective.Override, lost bool) {
-	if lost && ev.requests.moves == nil {
-		put(&ev.overrides.confirmed, o.Rule, true)
-	}
 }
 
 // checkSuccessors checks an override on the paths that take the traffic of a path which

@@ -79,35 +79,31 @@ func (ev *evaluation) permit(l *lostOverride, may *authorizer) (reported bool, e
 }
 
 func (ev *evaluation) reportLostOverride(l *lostOverride) {
-	policy := l.ref(l.key.policy)
+	policy, override := l.ref(l.key.policy), fmt.Sprintf("override %s of %s", l.key.rule, l.ref(l.key.policy))
 	f := Finding{Rule: l.key.rule, Policy: policy}
-	edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule
-	edit := fmt.Sprintf("this write %s the override %s of %s", l.key.givenUp, l.key.rule, policy)
-	if l.was == nil {
-		f.Short = fmt.Sprintf("override %s of %s would be lost", l.key.rule, policy)
-		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
-		if edited {
-			f.Short, f.What = "", edit
-		}
-		ev.reportLoss(l, policy, f)
-		return
-	}
-	on := fmt.Sprintf("on %s", api.Plural(len(l.paths), "path"))
+	on := fmt.Sprintf(" on %s", api.Plural(len(l.paths), "path"))
 	if len(l.paths) == 1 {
-		on = "on " + endText(l.was)
+		on = " on " + endText(l.was)
 	}
-	f.Short = fmt.Sprintf("override %s of %s would no longer apply %s", l.key.rule, policy, on)
-	switch {
+	edit := fmt.Sprintf("this write %s the %s", l.key.givenUp, override)
+	switch edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule; {
+	case edited && l.was == nil:
+		f.What = edit
 	case edited:
-		f.Short, f.What = edit+" "+on, fmt.Sprintf("%s, which applies %s", edit, on)
+		f.Short, f.What = edit+on, edit+", which applies"+on
+	case l.was == nil:
+		f.Short = override + " would be lost"
+		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
+		f.Short = override + " would no longer apply" + on
 		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:
-		applies := ", which applies " + on
+		f.Short = override + " would no longer apply" + on
+		applies := ", which applies" + on
 		if len(l.paths) > 1 {
 			applies = "" // affectedText says on how many
 		}
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s%s: %s", affectedText(l), l.key.rule, policy, applies, ev.lossCause(l))
+		f.What = fmt.Sprintf("%s would no longer be subject to %s%s: %s", affectedText(l), override, applies, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
 		if q := l.request(); q != nil {

@@ -230,14 +230,12 @@ func (ev *evaluation) causedByWrite(override api.Ref) bool {
 // who are allowed to override the policy. may is nil where permissions do not matter.
 func (ev *evaluation) reportWeakenings(may *authorizer) error {
 	for _, f := range ev.overrides.weakenings {
-		if may != nil && f.Action == api.Deny {
-			permitted, err := may.mayOverride(f.Policy)
-			if err != nil {
-				return err
-			}
-			if permitted {
-				f.Action, f.Advice = api.Warn, permittedAdvice
-			}
+		permitted, err := may.allows(f)
+		if err != nil {
+			return err
+		}
+		if permitted {
+			f.Action, f.Advice = api.Warn, permittedAdvice
 		}
 		ev.findings.add(f)
 	}

@@ -63,6 +63,14 @@ func (a *authorizer) hasSubstitute(l *lostOverride) (bool, error) {
 	return false, nil
 }
 
+// allows reports whether the writer is allowed to do what a finding denies.
+func (a *authorizer) allows(f Finding) (bool, error) {
+	if a == nil || f.Action != api.Deny {
+		return false, nil
+	}
+	return a.mayOverride(f.Policy)
+}
+
 // permittedAdvice is the advice to writers who are allowed to override the policy.
 const permittedAdvice = "you are allowed to do that"
 

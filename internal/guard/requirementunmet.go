@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -81,10 +82,8 @@ func (ev *evaluation) reportNotBinding(all []*unmetRequirement) {
 	first, more := all[0], ""
 	ref := first.constraint.Ref()
 	f := Finding{Policy: ref, NotBinding: true, Rule: first.rule, Advice: fmt.Sprintf("notify the owner of %s", ref)}
-	for _, u := range all {
-		if u.at != first.at {
-			f.Rule = ""
-		}
+	if slices.ContainsFunc(all, func(u *unmetRequirement) bool { return u.at != first.at }) {
+		f.Rule = ""
 	}
 	if len(all) > 1 {
 		more = fmt.Sprintf(", and %d more", len(all)-1)

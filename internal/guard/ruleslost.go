@@ -260,22 +260,20 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	default:
 		f.Short = fmt.Sprintf("%s %s %s of %s%s", subject, lose, l.gone, policy, on)
 	}
-	f.What = f.Short
 	if l.moved {
 		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
 	}
 	var why string
 	why, f.Advice = ev.lossText(l)
 	f.unread = l.unread
-	switch entries := ev.entriesText(l); {
-	case l.gone != "":
-		f.What += ": " + why
-	case why != "":
-		f.Short += entries
-		f.What = f.Short + ", since " + why
-	default:
-		f.Short += entries
-		f.What = f.Short
+	if l.gone != "" {
+		f.What = f.Short + ": " + why
+		return f
+	}
+	f.Short += ev.entriesText(l)
+	f.What = f.Short
+	if why != "" {
+		f.What += ", since " + why
 	}
 	return f
 }

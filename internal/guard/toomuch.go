@@ -118,11 +118,6 @@ type attachPoint struct {
 	client  string
 }
 
-// String names the place as messages do.
-func (p attachPoint) String() string {
-	return policykind.Target{Ref: p.object, Section: p.section, Port: p.port}.String()
-}
-
 // conditionCount is the conditions at one attachPoint.
 type conditionCount struct {
 	conditions int
@@ -137,7 +132,8 @@ func (ev *evaluation) checkConditionLimit() {
 		for at, c := range is {
 			if c.conditions > maxConditions && c.conditions > conditionsOn(ev.before, object)[at].conditions {
 				slices.SortFunc(c.policies, api.CompareRefs)
-				ev.denyTooMany(fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d", at, c.conditions, at.kind.Kind, maxConditions),
+				place := policykind.Target{Ref: at.object, Section: at.section, Port: at.port}
+				ev.denyTooMany(fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d", place, c.conditions, at.kind.Kind, maxConditions),
 					"every write above it evaluates them; they are in "+joinRefs(c.policies), "combine several into one, or remove one from a policy there")
 			}
 		}
