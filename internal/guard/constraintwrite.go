@@ -50,21 +50,17 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 // editable.
 func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why error, before bool) {
 	var faults []string
-	for _, fault := range flatten(why) {
-		faults = append(faults, fault.Error())
-	}
-	ev.report(api.ReasonInvalid, newly(before), Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
-}
-
-// flatten returns the errors that an error is made of.
-func flatten(err error) []error {
+	all := []error{why}
 	if many, ok := errors.AsType[interface {
 		error
 		Errors() []error
-	}](err); ok {
-		return many.Errors()
+	}](why); ok {
+		all = many.Errors()
 	}
-	return []error{err}
+	for _, fault := range all {
+		faults = append(faults, fault.Error())
+	}
+	ev.report(api.ReasonInvalid, newly(before), Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
 }
 
 // checkConstraintSchema checks a constraint against the schema of its kind. It reports

@@ -25,16 +25,10 @@ type gainedKey struct {
 	by api.Ref
 }
 
-// createsRoute reports whether the write creates a route.
-func (ev *evaluation) createsRoute() bool {
-	_, ok := ev.change.After.(*gateway.Route)
-	return ok && ev.change.Before == nil
-}
-
 // addGained adds what a path gets from policies if it is of a route that is created, and
 // reports whether it is.
 func (ev *evaluation) addGained(p effective.Pair) bool {
-	if p.Before != nil || !ev.createsRoute() {
+	if _, ok := ev.change.After.(*gateway.Route); !ok || ev.change.Before != nil || p.Before != nil {
 		return false
 	}
 	if !p.Unreached {

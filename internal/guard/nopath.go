@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -42,14 +41,8 @@ func (ev *evaluation) reportNoPath() {
 // observeUnread records a path whose gateway does not read policies that are attached
 // there: the one that is written, or others that the write brings to such a gateway.
 func (ev *evaluation) observeUnread(p effective.Pair) {
-	switch on := p.After.Ignored; {
-	case len(on) == 0:
-		return
-	case ev.writesPolicy():
-		if !slices.Contains(on, ev.policy) {
-			return
-		}
-	case p.Before != nil && p.Before.Unread != "":
+	on, own := p.After.Ignored, ev.writesPolicy()
+	if len(on) == 0 || own && !slices.Contains(on, ev.policy) || !own && p.Before != nil && p.Before.Unread != "" {
 		return
 	}
 	u := ev.unread[p.After.Kind]
@@ -64,19 +57,18 @@ func (ev *evaluation) observeUnread(p effective.Pair) {
 // cause of a loss.
 func (ev *evaluation) reportUnreadKinds() {
 	for _, u := range ev.unread {
-		what := fmt.Sprintf("policies have no effect on %s: ", api.Plural(u.Paths, "path"))
+		subject := "policies have"
 		if ev.policy != nil {
-			what = "the policy has no effect on " + api.Plural(u.Paths, "path") + ": "
+			subject = "the policy has"
 		}
 		for _, why := range u.Reasons() {
-			if ev.findings.any(func(f *Finding) bool { return f.unread == why }) {
-				continue
+			switch {
+			case ev.findings.any(func(f *Finding) bool { return f.unread == why }):
+			case ev.policy != nil && ev.overriddenRules.ownPaths == 0:
+				ev.warn(api.ReasonNoPath, Finding{Short: "no effect: " + why}, "the policy has no effect: %s", why)
+			default:
+				ev.warn(api.ReasonNotRead, Finding{}, "%s no effect on %s: %s", subject, api.Plural(u.Paths, "path"), why)
 			}
-			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {
-				ev.report(api.ReasonNoPath, api.Warn, Finding{What: "the policy has no effect: " + why, Short: "no effect: " + why})
-				continue
-			}
-			ev.warn(api.ReasonNotRead, Finding{}, "%s%s", what, why)
 		}
 	}
 }

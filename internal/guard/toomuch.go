@@ -16,8 +16,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// reportTooMuch reports that the evaluation ended with an error because it was too much,
-// and returns false if it ended for another reason.
+// reportTooMuch reports that the evaluation ended with an error because it was too much, with
+// what exceeded its limits and what to do about it. It returns false if it ended for another
+// reason.
 func (ev *evaluation) reportTooMuch(err error) bool {
 	tooMuch, ok := errors.AsType[*effective.TooMuchError](err)
 	if !ok {
@@ -27,33 +28,27 @@ func (ev *evaluation) reportTooMuch(err error) bool {
 		return false
 	}
 	ev.truncated = true
-	ev.findings.add(tooMuchFinding(ev.change, tooMuch, err))
-	return true
-}
-
-// tooMuchFinding says what exceeded the limits of an evaluation, and what to do about it.
-func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	f := Finding{
-		Code: api.ReasonTooMuch, Action: api.Deny,
-		What:   fmt.Sprintf("%s: %v", objectText(c), e),
+		What:   fmt.Sprintf("%s: %v", objectText(ev.change), tooMuch),
 		Advice: "split the change into smaller writes, or ask the cluster administrator",
 	}
-	own := c.Object().Ref()
-	p, _ := c.Object().(*policykind.Policy)
-	asking, _ := errors.AsType[*constraintError](whole)
+	own := ev.writtenRef()
+	p, _ := ev.change.Object().(*policykind.Policy)
+	asking, _ := errors.AsType[*constraintError](err)
 	switch {
-	case e.Costliest == own && own.Name != "":
+	case tooMuch.Costliest == own && own.Name != "":
 		f.Advice = "simplify its conditions, or give it fewer targets"
-	case e.Costliest != (api.Ref{}):
-		f.Policy = e.Costliest
-		f.Advice = fmt.Sprintf("ask the owner of %s to simplify its conditions", e.Costliest.Key())
-	case e.Limit > 0 && asking != nil:
+	case tooMuch.Costliest != (api.Ref{}):
+		f.Policy = tooMuch.Costliest
+		f.Advice = fmt.Sprintf("ask the owner of %s to simplify its conditions", f.Policy.Key())
+	case tooMuch.Limit > 0 && asking != nil:
 		f.Policy = asking.constraint
 		f.Advice = fmt.Sprintf("the last constraint evaluated was %s: ask its owner to simplify it", asking.constraint)
 	case p != nil && countRules(p) > manyRules:
 		f.Advice = fmt.Sprintf("it has %s: split the policy, or give it fewer targets", api.Plural(countRules(p), "rule"))
 	}
-	return f
+	ev.report(api.ReasonTooMuch, api.Deny, f)
+	return true
 }
 
 // constraintError is an error of evaluating a constraint.
