@@ -46,12 +46,6 @@ type unmetRequirement struct {
 	paths int
 }
 
-// constrainedKinds returns the kinds whose paths without a policy are evaluated, too: a
-// policy changes nothing on those of other kinds.
-func (ev *evaluation) constrainedKinds() []api.PolicyKind {
-	return slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) })
-}
-
 // mayAffect reports whether the write may change effective policies of a kind, or their
 // paths.
 func (ev *evaluation) mayAffect(k api.PolicyKind) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -154,7 +155,7 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 
 // comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
-	s.Empty = ev.constrainedKinds()
+	s.Empty = slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) }) // constraints bind paths without a policy, too
 	ev.limits.Write = limits.Write{Policy: ev.policy, Old: ev.old, Reads: ev.reads, Causes: ev.causedByWrite}
 	if err := ev.trackRequests(); err != nil {
 		return fmt.Errorf("find the requests that move: %w", err)

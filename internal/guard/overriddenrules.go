@@ -198,8 +198,5 @@ func outcomeOf(e *effective.Effective, policy *merge.Policy) int {
 
 // wasInForce reports whether a rule of the policy took part and was not lost.
 func wasInForce(o *merge.Outcome, k merge.Key) bool {
-	if o.LostAt(k) != nil {
-		return false
-	}
-	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
+	return o.LostAt(k) == nil && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }

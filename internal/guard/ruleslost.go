@@ -178,11 +178,8 @@ func (l *ruleLoss) nameRules() {
 // rank orders losses: those of rules that protect first, and of those gone before
 // replaced.
 func (l *ruleLoss) rank() int {
-	rank := 2
-	if slices.ContainsFunc(l.rules, func(r lostRule) bool { return r.protects }) {
-		rank = 0
-	}
-	return rank + btoi(l.gone == "")
+	protects := slices.ContainsFunc(l.rules, func(r lostRule) bool { return r.protects })
+	return 2*btoi(!protects) + btoi(l.gone == "")
 }
 
 // reportLostRules reports what other policies lose, unless a finding about an override says

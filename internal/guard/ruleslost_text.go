@@ -186,7 +186,11 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		l.unread = l.on.After.Unread
 		return l.unread, ev.unreadAdvice(l)
 	}
-	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
+	closest := objectOf(l.on.After)
+	if l.on.After.Path.Gateway != nil || l.on.After.Path.Service != nil {
+		closest = entryOf(&l.on.After.Path)
+	}
+	attach := fmt.Sprintf("attach the policy to %s as well", closest)
 	if t, ok := ev.lostTarget(old, now); ok {
 		if t.Target == object && ev.change.After == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
@@ -248,14 +252,6 @@ func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *pol
 		}
 	}
 	return nil
-}
-
-// closestOf returns the gateway or the Service of a path, else its end.
-func closestOf(e *effective.Effective) api.Ref {
-	if e.Path.Gateway != nil || e.Path.Service != nil {
-		return entryOf(&e.Path)
-	}
-	return objectOf(e)
 }
 
 // elsewhere names the gateway, Service or listener of a path after the write, "" if it is

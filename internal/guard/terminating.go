@@ -186,7 +186,7 @@ func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.P
 		return nil
 	}
 	var out [][]api.Ref
-	if !inNamespace(&e.Path, p.Namespace) {
+	if n := namespacesOf(&e.Path); !slices.Contains([]string{n.gateway, n.set, n.service, n.route}, p.Namespace) {
 		if ref := (&gateway.Namespace{Name: p.Namespace}).Ref(); ev.isTerminating(ref) {
 			out = append(out, []api.Ref{ref})
 		}
@@ -265,12 +265,6 @@ func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
 	default:
 		return api.Ref{} // a namespace of the path, or what is no object
 	}
-}
-
-// inNamespace reports whether an object of a path is in a namespace.
-func inNamespace(p *gateway.Path, namespace string) bool {
-	n := namespacesOf(p)
-	return slices.Contains([]string{n.gateway, n.set, n.service, n.route}, namespace)
 }
 
 // sameAttachment reports whether policies are attached to the same objects of two paths.
