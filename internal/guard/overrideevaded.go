@@ -50,9 +50,11 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 	return ev.reportWeakenings(may)
 }
 
-// compareLost orders losses that may be one for the writer.
+// compareLost orders losses by policy, rule and what may be one for the writer.
 func compareLost(a, b *lostOverride) int {
 	return cmp.Or(
+		api.CompareRefs(a.ref(a.key.policy), b.ref(b.key.policy)),
+		strings.Compare(a.key.rule, b.key.rule),
 		strings.Compare(a.key.substituteNames, b.key.substituteNames),
 		strings.Compare(a.key.unsure, b.key.unsure),
 		cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
