@@ -94,6 +94,14 @@ type Rules struct {
 	Rules []Rule
 }
 
+// Condition returns the text of the condition, "" for a block that is always applied.
+func (b *Rules) Condition() string {
+	if b.When == nil {
+		return ""
+	}
+	return b.When.String()
+}
+
 // At returns the rule of a key, or nil.
 func (b *Rules) At(k Key) *Rule {
 	i, ok := slices.BinarySearchFunc(b.Rules, k, func(r Rule, k Key) int { return r.Key.Compare(k) })

@@ -207,7 +207,7 @@ func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p ga
 		}
 		on.WriteByte(',')
 		to.any = true
-		to.overrides = to.overrides || hasOverrides(l)
+		to.overrides = to.overrides || HasOverrides(l)
 		to.binds = to.binds || policy.Binds
 	}
 	on.WriteByte(';')

@@ -60,10 +60,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contr
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
-		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
-		if b.When != nil {
-			part.When = b.When.String()
-		}
+		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), When: b.Condition(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
 		for _, r := range b.Rules {
 			if !matchesFilter(filter, r.Key) {
 				continue

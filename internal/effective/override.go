@@ -27,11 +27,11 @@ type Override struct {
 // without one takes precedence. They are in the order of layers, then of rules.
 func (e *Effective) AppendOverrides(to []Override) []Override {
 	for i := range e.Layers {
-		if !hasOverrides(&e.Layers[i]) || e.isRepeated(i) {
+		if !HasOverrides(&e.Layers[i]) || e.isRepeated(i) {
 			continue
 		}
 		level := e.Level(e.Layers[i].Policy)
-		for o, block := range overrideBlocks(&e.Layers[i]) {
+		for o, block := range OverrideBlocks(&e.Layers[i]) {
 			o.Level = level
 			firm := e.unconditionalAbove(o)
 			for n := range block.Rules {
@@ -45,8 +45,8 @@ func (e *Effective) AppendOverrides(to []Override) []Override {
 	return to
 }
 
-// hasOverrides reports whether a layer has blocks that are applied as overrides.
-func hasOverrides(l *merge.Layer) bool {
+// HasOverrides reports whether a layer has blocks that are applied as overrides.
+func HasOverrides(l *merge.Layer) bool {
 	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
@@ -57,9 +57,9 @@ func (e *Effective) isRepeated(layer int) bool {
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
 }
 
-// overrideBlocks yields the blocks of a layer that are applied as overrides, each with
+// OverrideBlocks yields the blocks of a layer that are applied as overrides, each with
 // an Override that has what is common to its rules.
-func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
+func OverrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	return func(yield func(Override, *merge.Rules) bool) {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]
@@ -67,10 +67,7 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 			if as.Block != merge.Overrides {
 				continue
 			}
-			o := Override{Policy: l.Policy, Level: gateway.Level(l.Level), Block: b.Block, Atomic: as.Strategy == merge.Atomic}
-			if b.When != nil {
-				o.When = b.When.String()
-			}
+			o := Override{Policy: l.Policy, Level: gateway.Level(l.Level), Block: b.Block, When: b.Condition(), Atomic: as.Strategy == merge.Atomic}
 			if !yield(o, b) {
 				return
 			}
@@ -96,7 +93,7 @@ func (e *Effective) unconditionalAbove(o Override) []unconditional {
 		if !e.higher(e.Layers[i].Policy, o.Policy) {
 			continue
 		}
-		for above, block := range overrideBlocks(&e.Layers[i]) {
+		for above, block := range OverrideBlocks(&e.Layers[i]) {
 			if above.When == "" && len(block.Rules) > 0 {
 				out = append(out, unconditional{block, above.Atomic})
 			}
@@ -159,7 +156,7 @@ func (e *Effective) remainsInForce(o Override, level gateway.Level) bool {
 // returns true for it.
 func (e *Effective) hasSameOverride(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
-		for p, block := range overrideBlocks(&e.Layers[i]) {
+		for p, block := range OverrideBlocks(&e.Layers[i]) {
 			p.Rule = block.At(o.Key)
 			if p.Rule == nil || o.Atomic && !p.Atomic || p.When != "" && p.When != o.When {
 				continue

@@ -1,8 +1,10 @@
 package effective
 
 import (
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -13,7 +15,8 @@ import (
 // safe for concurrent use.
 type Reaches struct {
 	view    *snapshot.View
-	routers map[api.Ref]*gateway.Router
+	routers func(entry api.Ref) *gateway.Router // that the caller has, nil for none
+	entries map[api.Ref]*reachEntry
 	known   map[reachKey]gateway.Reach
 	// last is the route of the previous path at its root, and whether requests may not
 	// reach some rule of it: routes come one after another.
@@ -23,6 +26,18 @@ type Reaches struct {
 		may   bool
 	}
 }
+
+// reachEntry is a gateway, or a Service of a mesh.
+type reachEntry struct {
+	*gateway.Router
+
+	asked int            // for how many routes
+	hosts map[string]int // routes by hostname, "" for all that are not exact
+}
+
+// fewReaches is for how many routes of an entry hostnames are not compared first: those of
+// all are only counted for many.
+const fewReaches = 16
 
 // reachKey is what Reaches depends on.
 type reachKey struct {
@@ -37,7 +52,13 @@ type reachKey struct {
 
 // NewReaches returns a Reaches for a view.
 func NewReaches(v *snapshot.View) *Reaches {
-	return &Reaches{view: v, routers: make(map[api.Ref]*gateway.Router), known: make(map[reachKey]gateway.Reach)}
+	return &Reaches{view: v, entries: make(map[api.Ref]*reachEntry), known: make(map[reachKey]gateway.Reach)}
+}
+
+// With has routers that are known already used for gateways and Services.
+func (r *Reaches) With(routers func(entry api.Ref) *gateway.Router) *Reaches {
+	r.routers = routers
+	return r
 }
 
 // Mark marks a path that no request reaches, if it has policies.
@@ -71,13 +92,46 @@ func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 func (r *Reaches) mayBeUnreached(p *gateway.Path) bool {
 	at := root{gateway: p.Gateway, service: p.Service}
 	if r.last.root != at || r.last.route != p.Route {
-		r.last.root, r.last.route, r.last.may = at, p.Route, r.router(p).MayBeUnreached(p.Route, -1)
+		entry := r.entry(p)
+		r.last.root, r.last.route = at, p.Route
+		r.last.may = (entry.IsBehind(p.Route) || !entry.hasOwnHosts(r.view, p)) && entry.MayBeUnreached(p.Route, -1)
 	}
-	return r.last.may
+	return r.last.may && r.entry(p).MayBeUnreached(p.Route, p.Rule)
+}
+
+// hasOwnHosts reports whether the route of a path has one match, and no other route at the
+// gateway has one of its hostnames, or one that includes others. It is false for the first
+// routes.
+func (x *reachEntry) hasOwnHosts(v *snapshot.View, p *gateway.Path) bool {
+	if x.asked++; x.asked < fewReaches || p.Gateway == nil || p.Route.MatchCount() != 1 {
+		return false
+	}
+	if x.hosts == nil {
+		x.hosts = make(map[string]int)
+		x.countHosts(v.RoutesOf(p.Gateway.Ref()))
+		for s := range v.SetsOf(p.Gateway) {
+			x.countHosts(v.RoutesOf(s.Ref()))
+		}
+	}
+	return x.hosts[""] == 0 && !slices.ContainsFunc(p.Route.Hostnames, func(h string) bool { return x.hosts[h] > 1 })
+}
+
+func (x *reachEntry) countHosts(routes iter.Seq[*gateway.Route]) {
+	for r := range routes {
+		for _, h := range r.Hostnames {
+			if strings.HasPrefix(h, "*") {
+				h = ""
+			}
+			x.hosts[h]++
+		}
+		if len(r.Hostnames) == 0 {
+			x.hosts[""]++
+		}
+	}
 }
 
 func (r *Reaches) find(p *gateway.Path) gateway.Reach {
-	router := r.router(p)
+	router := r.entry(p).Router
 	out := gateway.Reach{Reached: true}
 	for _, l := range router.ListenersAt(p) {
 		if p.Route == nil {
@@ -90,20 +144,23 @@ func (r *Reaches) find(p *gateway.Path) gateway.Reach {
 	return out
 }
 
-// router returns the router of the gateway, or the Service, of a path.
-func (r *Reaches) router(p *gateway.Path) *gateway.Router {
-	entry := entryOf(p)
-	router := r.routers[entry]
-	if router == nil {
-		if p.Service != nil {
-			router = MeshRouter(r.view, p.Service)
-		} else {
-			router = r.view.Router(p.Gateway, gateway.Reading{})
+// entry returns the gateway, or the Service, of a path.
+func (r *Reaches) entry(p *gateway.Path) *reachEntry {
+	ref := entryOf(p)
+	entry := r.entries[ref]
+	if entry == nil {
+		entry = &reachEntry{}
+		switch {
+		case r.routers != nil:
+			entry.Router = r.routers(ref)
+		case p.Service != nil:
+			entry.Router = MeshRouter(r.view, p.Service).Memoize()
+		default:
+			entry.Router = r.view.Router(p.Gateway, gateway.Reading{}).Memoize()
 		}
-		router = router.Memoize()
-		r.routers[entry] = router
+		r.entries[ref] = entry
 	}
-	return router
+	return entry
 }
 
 func entryOf(p *gateway.Path) api.Ref {

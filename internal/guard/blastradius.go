@@ -1,22 +1,28 @@
 package guard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
+	"io"
+	"strconv"
 	"strings"
+
+	"k8s.io/utils/dump"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // blastRadius is how far the write reaches.
 type blastRadius struct {
 	paths      pathCounter // that change
 	unreached  pathCounter // of these, those that no request reaches
-	namespaces nameSet     // of these
+	namespaces set[string] // of these
 	kinds      map[api.PolicyKind]*kindImpact
 	last       *kindImpact
 }
@@ -26,7 +32,7 @@ type kindImpact struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
 	paths      pathCounter
-	namespaces nameSet
+	namespaces set[string]
 	// lost counts the paths that lose all rules of a group.
 	lost api.LostCounts
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
@@ -49,14 +55,11 @@ func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	}
 	b := radius.kinds[k.Ref()]
 	if b == nil {
-		if radius.kinds == nil {
-			radius.kinds = make(map[api.PolicyKind]*kindImpact)
-		}
 		b = &kindImpact{kind: k, limit: limit, lost: make(api.LostCounts)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		radius.kinds[k.Ref()] = b
+		put(&radius.kinds, k.Ref(), b)
 	}
 	radius.last = b
 	return b
@@ -71,65 +74,43 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 }
 
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
-// more than the limit and not acknowledged.
+// more than the limit and not acknowledged. So is a new owner with which the object would be
+// deleted where that deletion needs an acknowledgement: nothing asks for it then.
 func (ev *evaluation) reportBlastRadius() {
-	ev.reportOwnerBlastRadius()
+	if ev.ownerBlast != nil {
+		for _, b := range ev.ownerBlast.kinds {
+			ev.denyBlastRadius(b, ev.ownerCause(), "would change", false)
+		}
+	}
 	ev.reportGained()
-	for b := range ev.blast.sorted {
-		within := !b.exceeds()
-		if !b.namespaces.hasOther(ev.ownNamespace()) || within && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
+	for _, b := range ev.blast.kinds {
+		repeats := b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()
+		if ev.denyBlastRadius(b, objectText(ev.change), "changes", repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
+			!b.exceeds() && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
-		var a acknowledgement
-		if !within {
-			a = ev.acknowledgement()
-			within = b.paths.count() <= a.allowed
-		}
-		f := Finding{Short: b.text("changes"), Repeats: b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()}
-		if !within || b.reportedPaths == 0 {
+		f := Finding{Short: b.text("changes"), Repeats: repeats}
+		if b.reportedPaths == 0 {
 			f.Short += api.LostText(b.lost.Sorted())
 		}
 		f.What = objectText(ev.change) + ": " + f.Short
-		if within {
-			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
-			continue
-		}
-		ev.denyBlastRadius(f, b, a)
+		ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 	}
 }
 
-// reportOwnerBlastRadius denies a new owner with which the object would be deleted where that
-// deletion needs an acknowledgement: nothing asks for it then.
-func (ev *evaluation) reportOwnerBlastRadius() {
-	if ev.ownerBlast == nil {
-		return
+// denyBlastRadius denies the write for want of an acknowledgement, and reports whether it did.
+func (ev *evaluation) denyBlastRadius(b *kindImpact, cause, changes string, repeats bool) bool {
+	if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) {
+		return false
 	}
-	for b := range ev.ownerBlast.sorted {
-		a := ev.acknowledgement()
-		if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) || b.paths.count() <= a.allowed {
-			continue
-		}
-		f := Finding{Short: b.text("would change") + api.LostText(b.lost.Sorted())}
-		f.What = ev.ownerCause() + ": " + f.Short
-		ev.denyBlastRadius(f, b, a)
+	a := ev.acknowledgement()
+	if b.paths.count() <= a.allowed {
+		return false
 	}
-}
-
-// denyBlastRadius denies the write for want of an acknowledgement.
-func (ev *evaluation) denyBlastRadius(f Finding, b *kindImpact, a acknowledgement) {
-	f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement%s", b.limit, a.why)
-	f.Advice = ev.acknowledgeAdvice(a.wanted)
-	f.Code, f.Action = api.ReasonBlastRadius, api.Deny
-	ev.findings.add(f)
-}
-
-// sorted yields the impacts by kind.
-func (radius *blastRadius) sorted(yield func(*kindImpact) bool) {
-	for _, k := range slices.SortedFunc(maps.Keys(radius.kinds), api.ComparePolicyKinds) {
-		if !yield(radius.kinds[k]) {
-			return
-		}
-	}
+	f := Finding{Short: b.text(changes) + api.LostText(b.lost.Sorted()), Advice: ev.acknowledgeAdvice(a.wanted), Repeats: repeats}
+	f.What = fmt.Sprintf("%s: %s, more than the %d allowed without acknowledgement%s", cause, f.Short, b.limit, a.why)
+	ev.reportForKind(nil, api.ReasonBlastRadius, api.Deny, f)
+	return true
 }
 
 // limitedPaths returns the most paths of a kind with a limit.
@@ -199,4 +180,86 @@ func (ev *evaluation) acknowledgeAdvice(value string) string {
 	}
 	return look + fmt.Sprintf("delete it after kubectl annotate --overwrite %s %s%s %s=%s",
 		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, value)
+}
+
+// acknowledgement is what the annotation of a write says, HASH-PATHS. The number is the
+// writer's: others may create routes between the denial and the next try.
+type acknowledgement struct {
+	wanted  string
+	allowed int    // paths
+	why     string // that may not be enough
+}
+
+// acknowledgement returns the acknowledgement of the write, and the one that it needs.
+func (ev *evaluation) acknowledgement() acknowledgement {
+	most := ev.blast.limitedPaths()
+	if ev.ownerBlast != nil {
+		most = max(most, ev.ownerBlast.limitedPaths())
+	}
+	hash := ev.change.hash()
+	out := acknowledgement{wanted: fmt.Sprintf("%s-%d", hash, most)}
+	of, number, _ := strings.Cut(ev.change.Acknowledged, "-")
+	switch paths, err := strconv.Atoi(number); {
+	case ev.change.Acknowledged == "":
+	case err != nil || of != hash:
+		out.why = fmt.Sprintf("; acknowledgement %s does not match this change", ev.change.Acknowledged)
+	default:
+		out.allowed, out.why = paths, fmt.Sprintf("; the acknowledgement is for %s", api.Plural(paths, "path"))
+	}
+	return out
+}
+
+// hash returns a hash of what is written or deleted, of nothing else: no other object can
+// make an acknowledgement invalid. The name is left out where it may be generated.
+func (c Change) hash() string {
+	ref := c.Object().Ref()
+	if c.Operation == Create {
+		ref.Name = ""
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, c.Operation, ref)
+	if c.Owner != "" {
+		fmt.Fprintln(h, c.Owner)
+	}
+	writeContent(h, c.Object())
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// writeContent writes what effective policies may depend on in an object, with the defaults
+// of the API server, without its name and age.
+func writeContent(w io.Writer, o snapshot.Object) {
+	switch o := o.(type) {
+	case *policykind.Policy:
+		fmt.Fprintln(w, dump.ForHash(o.Targets), o.Unset)
+		for _, b := range o.Blocks {
+			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
+			for _, r := range b.Rules {
+				fmt.Fprint(w, r.Key, " ")
+				writeJSON(w, r.Value)
+			}
+		}
+	case *gateway.Route:
+		spec, _ := o.Spec().(map[string]any)
+		fmt.Fprintln(w, dump.ForHash([]any{o.Labels, o.Annotations, o.Hostnames, o.Parents, spec["rules"]}))
+	case *gateway.Gateway:
+		content := *o
+		content.Name = ""
+		fmt.Fprintln(w, dump.ForHash(content))
+	case *gateway.ListenerSet:
+		content := *o
+		content.Name, content.Created = "", 0
+		fmt.Fprintln(w, dump.ForHash(content))
+	case *policykind.Profile:
+		writeJSON(w, o.Spec)
+	case *policykind.Definition:
+		writeJSON(w, o.Spec)
+	case *gateway.Class, *gateway.Namespace, *gateway.Service, *gateway.Grant:
+		fmt.Fprintln(w, dump.ForHash(o))
+	}
+}
+
+// writeJSON writes the JSON of a value that was decoded from some.
+func writeJSON(w io.Writer, value any) {
+	data, _ := json.Marshal(value)
+	fmt.Fprintf(w, "%s\n", data)
 }

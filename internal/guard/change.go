@@ -114,11 +114,5 @@ func storedInView(v *snapshot.View, o snapshot.Object) bool {
 }
 
 func objects(c Change) []snapshot.Object {
-	var out []snapshot.Object
-	for _, o := range []snapshot.Object{c.Before, c.After} {
-		if o != nil {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc([]snapshot.Object{c.Before, c.After}, func(o snapshot.Object) bool { return o == nil })
 }

@@ -16,8 +16,7 @@ import (
 type requirements struct {
 	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
-	// unmet adds up what is the same but for the path.
-	unmet map[unmetKey]*unmetRequirement
+	unmet   tally[unmetKey, unmetRequirement]
 	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
 	// constraints that do not bind the write.
 	unchangedCost, notBindingCost warnMeter
@@ -40,16 +39,11 @@ type unmetKey struct {
 // unmetRequirement is a requirement that is not met on a number of paths; the first stands
 // for all.
 type unmetRequirement struct {
-	key   unmetKey
+	unmetKey
+
 	rule  string
 	on    *effective.Effective
 	paths int
-}
-
-// constrainedKinds returns the kinds whose paths without a policy are evaluated, too: a
-// policy changes nothing on those of other kinds.
-func (ev *evaluation) constrainedKinds() []api.PolicyKind {
-	return slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) })
 }
 
 // mayAffect reports whether the write may change effective policies of a kind, or their
@@ -93,7 +87,8 @@ func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level cons
 		err = nil // unevaluated says so
 	}
 	for _, u := range found {
-		ev.addUnmet(c, p.After, u.Unmet, u.before, above)
+		k := unmetKey{c, u.At, u.Message, u.before, above}
+		ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
 	}
 	return err
 }
@@ -112,8 +107,14 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 		was, wasOn = c.On(&p.Before.Path, ev.before)
 	}
 	unchanged := wasOn && was == level && s.same(c)
-	m, ok := ev.constraintMeter(c, unchanged, above)
-	if !ok {
+	m, ok := merge.Meter(ev.budget), true
+	switch {
+	case unchanged:
+		m, ok = ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
+	case above:
+		m, ok = ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
+	}
+	if !ok { // no more may be spent on warnings
 		return nil, nil
 	}
 	now, err := ev.evaluateConstraint(c, level, s.after, m)
@@ -130,19 +131,6 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 		out[k] = unmetNow{u, unchanged || i >= 0 && !u.Worse(before.Unmet[i])}
 	}
 	return out, err
-}
-
-// constraintMeter returns the meter for a constraint on a path; ok is false if no more may
-// be spent on warnings.
-func (ev *evaluation) constraintMeter(c *constraint.Constraint, unchanged, above bool) (m merge.Meter, ok bool) {
-	switch {
-	case unchanged:
-		return ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
-	case above:
-		return ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
-	default:
-		return ev.budget, true
-	}
 }
 
 // unmetByRequests compares what a constraint finds on a path with all paths before the
@@ -221,22 +209,7 @@ func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constra
 		return constraint.Result{}, &constraintError{c.Ref(), err}
 	}
 	if shared {
-		if ev.requirements.results == nil {
-			ev.requirements.results = make(map[resultKey]constraint.Result)
-		}
-		ev.requirements.results[at] = found
+		put(&ev.requirements.results, at, found)
 	}
 	return found, nil
-}
-
-// addUnmet adds a path on which a requirement is not met.
-func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
-	k := unmetKey{c, u.At, u.Message, before, above}
-	if ev.requirements.unmet == nil {
-		ev.requirements.unmet = make(map[unmetKey]*unmetRequirement)
-	}
-	if ev.requirements.unmet[k] == nil {
-		ev.requirements.unmet[k] = &unmetRequirement{key: k, rule: u.Rule, on: e}
-	}
-	ev.requirements.unmet[k].paths++
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // checkConstraintWrite checks the write of a constraint: whether it is valid, where it denies
@@ -31,20 +33,14 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	ev.checkValidationLimit(c)
 	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   fmt.Sprintf("%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind()),
-			Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds",
-		})
-		return ev.checkRelaxed(ctx, was, c)
-	}
-	if err := ev.reportAbsentTargets(ctx, c); err != nil {
+		ev.warn(api.ReasonNotRead, Finding{Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds"},
+			"%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind())
+	} else if err := ev.reportAbsentTargets(ctx, c); err != nil {
+		return err
+	} else if fault, err := ev.checkConstraintSchema(c, was, kind); err != nil || fault {
 		return err
 	}
-	fault, err := ev.checkConstraintSchema(c, was, kind)
-	if err != nil || fault {
-		return err
-	}
-	if err := ev.checkRelaxed(ctx, was, c); err != nil {
+	if err := ev.checkRelaxed(ctx, was, c); err != nil || kind == nil {
 		return err
 	}
 	return ev.checkExistingPaths(ctx, c)
@@ -53,28 +49,18 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 // reportInvalidConstraint denies a constraint that is invalid; one that was invalid before stays
 // editable.
 func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why error, before bool) {
-	action := api.Deny
-	if before {
-		action = api.Warn
-	}
 	var faults []string
-	for _, fault := range flatten(why) {
-		faults = append(faults, fault.Error())
-	}
-	ev.report(api.ReasonInvalid, action, Finding{
-		What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; ")),
-	})
-}
-
-// flatten returns the errors that an error is made of.
-func flatten(err error) []error {
+	all := []error{why}
 	if many, ok := errors.AsType[interface {
 		error
 		Errors() []error
-	}](err); ok {
-		return many.Errors()
+	}](why); ok {
+		all = many.Errors()
 	}
-	return []error{err}
+	for _, fault := range all {
+		faults = append(faults, fault.Error())
+	}
+	ev.report(api.ReasonInvalid, newly(before), Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
 }
 
 // checkConstraintSchema checks a constraint against the schema of its kind. It reports
@@ -107,7 +93,7 @@ func contentPaths(k *policykind.Kind) [][]string {
 
 // checkExistingPaths reports which existing paths violate a constraint.
 func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint) error {
-	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after} // no write is evaluated
+	now := ev.guard.newEvaluation(ev.after, nil) // no write is evaluated
 	undecided := 0
 	paths, err := ev.pathsOf(ctx, ev.after, c, func(e *effective.Effective, level constraint.Level, budget *effective.Budget) (string, bool, error) {
 		now.budget = budget
@@ -124,28 +110,16 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 		return err
 	}
 	ev.reportViolatingPaths(c, paths)
-	ev.reportUndecided(c, undecided)
-	return nil
-}
-
-// reportUndecided reports on how many paths a constraint needs values that it is not
-// allowed to read.
-func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
-	if paths == 0 {
-		return
+	if ref := c.Ref(); undecided > 0 {
+		ev.warn(api.ReasonNotRead, Finding{Policy: ref, Advice: "use origins instead, or ask for a ClusterPolicyConstraint"},
+			"%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read", ref, api.Plural(undecided, "path"))
 	}
-	ref := c.Ref()
-	ev.report(api.ReasonNotRead, api.Warn, Finding{
-		Policy: &ref,
-		What: fmt.Sprintf("%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read",
-			ref, api.Plural(paths, "path")),
-		Advice: "use origins instead, or ask for a ClusterPolicyConstraint",
-	})
+	return nil
 }
 
 func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths constrainedPaths) {
 	ref := c.Ref()
-	f := Finding{Policy: &ref}
+	f := Finding{Policy: ref}
 	switch {
 	case paths.count == 0 && !paths.more:
 		return
@@ -176,17 +150,100 @@ func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Con
 	if len(absent) == 0 {
 		return nil
 	}
-	names := make([]string, len(absent))
+	names, on := make([]string, len(absent)), " on targets that do not exist"
 	for i, n := range absent {
 		names[i] = n.String()
 	}
-	f := Finding{
-		What:   fmt.Sprintf("the constraint has no effect on targets that do not exist: %s", strings.Join(names, ", ")),
-		Advice: "check the target's kind, name and section, or create it", Field: "spec.targets",
-	}
 	if whole {
-		f.What = fmt.Sprintf("the constraint has no effect: none of its targets exists: %s", strings.Join(names, ", "))
+		on = ": none of its targets exists"
 	}
-	ev.report(api.ReasonTargetNotFound, api.Warn, f)
+	ev.warn(api.ReasonTargetNotFound, Finding{Advice: "check the target's kind, name and section, or create it", Field: "spec.targets"},
+		"the constraint has no effect%s: %s", on, strings.Join(names, ", "))
 	return nil
+}
+
+// checkRelaxed warns of a constraint that would deny less, with the paths that it applies
+// to; now is nil if it is removed. Permission to do that is a matter of RBAC.
+func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
+	if was == nil || !was.Relaxes(now) || ev.before.Kind(was.PolicyKind()) == nil {
+		return nil
+	}
+	paths, err := ev.pathsOf(ctx, ev.before, was, func(*effective.Effective, constraint.Level, *effective.Budget) (string, bool, error) {
+		return "", true, nil
+	})
+	if err != nil || paths.count == 0 && !paths.more {
+		return err
+	}
+	ref, on := was.Ref(), api.Plural(paths.count, "path")
+	list := ": " + paths.String()
+	if paths.more { // counting took too long
+		on, list = "very many paths", ""
+	}
+	ev.warn(api.ReasonRequirementUnmet, Finding{Policy: ref, Short: fmt.Sprintf("%s would deny less on %s", ref, on)},
+		"%s applies to %s, and would no longer deny some writes there%s", ref, on, list)
+	return nil
+}
+
+// reportRemovedConstraints warns of the constraints that are removed with their
+// definition.
+func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
+	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
+		for o := range ev.before.Objects(kind) {
+			if c, ok := o.(*constraint.Constraint); ok && after.Get(o.Ref()) == nil {
+				if err := ev.checkRelaxed(ctx, c, nil); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// constrainedPaths are paths of a constraint, of which the first are named. There are more
+// if the time did not suffice to look at all.
+type constrainedPaths struct {
+	count int
+	named []string
+	more  bool
+}
+
+// pathsOf returns the paths that a constraint applies to for which is reports true, with
+// what it says of each. It takes half the remaining time: what only warns must not take so
+// long that the write is denied.
+func (ev *evaluation) pathsOf(ctx context.Context, v *snapshot.View, c *constraint.Constraint,
+	is func(*effective.Effective, constraint.Level, *effective.Budget) (string, bool, error),
+) (out constrainedPaths, err error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	budget, only := ev.guard.budget(ctx), []api.PolicyKind{c.PolicyKind()}
+	err = ev.guard.Engine.Walk(v, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		level, on := c.On(&e.Path, v)
+		if !on {
+			return nil
+		}
+		text, ok, err := is(e, level, budget)
+		if !ok || err != nil {
+			return err
+		}
+		if out.count++; out.count <= maxPathsNamed {
+			out.named = append(out.named, pathText(e)+text)
+		}
+		return nil
+	})
+	if out.more = errors.Is(err, effective.ErrTooMuch); err != nil && !out.more {
+		return out, fmt.Errorf("walk paths of %s: %w", c.Ref(), err)
+	}
+	return out, nil
+}
+
+// String returns the paths that are named.
+func (p constrainedPaths) String() string {
+	text := strings.Join(p.named, ", ")
+	if p.more || p.count > len(p.named) {
+		text += ", …"
+	}
+	return text
 }

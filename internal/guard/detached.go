@@ -46,7 +46,7 @@ func (ev *evaluation) reportDetached() {
 		if more := len(all) - 1; more > 0 {
 			what += fmt.Sprintf("; nor %s", api.Plural(more, "more route"))
 		}
-		ev.report(api.ReasonUnreached, api.Warn, Finding{What: what})
+		ev.warn(api.ReasonUnreached, Finding{}, "%s", what)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -39,10 +40,10 @@ type evaluation struct {
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
-	missed          missedRules
 	overrides       overrides
 	requests        requests
 	ownReach        ownReach
+	reaches         *effective.Reaches // after the write
 	schema          schemaViolations
 	requirements    requirements
 	limits          limitTally
@@ -106,24 +107,22 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 
 // scope returns the paths that the change touches.
 func (ev *evaluation) scope() effective.Scope {
-	s := effective.ScopeOf(objects(ev.change)...)
-	if kinds, some := ev.kindsOfClassEdit(); some {
-		if len(kinds) == 0 {
-			return effective.Scope{}
-		}
-		s.Kinds = kinds
+	all := objects(ev.change)
+	kinds, some := ev.kindsOfClassEdit()
+	if some && len(kinds) == 0 {
+		return effective.Scope{}
 	}
 	if ev.writesPolicy() {
-		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
+		kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
-		in := effective.ScopeOf(ev.before.Get(c.Ref))
-		s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
-		s.Objects = append(s.Objects, in.Objects...)
-		if s.Kinds != nil {
-			s.Kinds = append(s.Kinds, c.Ref.PolicyKind())
+		all = append(all, ev.before.Get(c.Ref))
+		if kinds != nil {
+			kinds = append(kinds, c.Ref.PolicyKind())
 		}
 	}
+	s := effective.ScopeOf(all...)
+	s.Kinds = kinds
 	return s
 }
 
@@ -155,7 +154,7 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 
 // comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
-	s.Empty = ev.constrainedKinds()
+	s.Empty = slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) }) // constraints bind paths without a policy, too
 	if err := ev.trackRequests(); err != nil {
 		return fmt.Errorf("find the requests that move: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -17,8 +18,8 @@ type Finding struct {
 	// Rule is the key of the rule that it is about, if one.
 	Rule string
 	// Policy is the other policy: the one that overrides, holds the target or
-	// loses its effect.
-	Policy *api.Ref
+	// loses its effect; the zero Ref for none.
+	Policy api.Ref
 	// Field is the path of the field of the written object that it is about, such as
 	// spec.targetRefs[0], "" if it is about none alone.
 	Field string
@@ -66,30 +67,27 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(), Repeats: f.Repeats}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: optional(f.Policy), Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(), Repeats: f.Repeats}
+}
+
+// optional returns a reference, nil if it names nothing.
+func optional(ref api.Ref) *api.Ref {
+	if ref == (api.Ref{}) {
+		return nil
+	}
+	return &ref
 }
 
 // findings collects findings, each once, by all that they say: a write can
 // bring thousands. What is said on two paths, with two actions, has the
 // stricter one.
-type findings map[findingKey]Finding
-
-type findingKey struct {
-	Finding
-	policy api.Ref
-}
+type findings map[Finding]Finding
 
 func (fs *findings) add(f Finding) {
-	at := findingKey{Finding: f}
+	at := f
 	at.Action = ""
-	if f.Policy != nil {
-		at.policy, at.Policy = *f.Policy, nil
-	}
-	if *fs == nil {
-		*fs = make(findings)
-	}
 	if old, ok := (*fs)[at]; !ok || strictness(f.Action) > strictness(old.Action) {
-		(*fs)[at] = f
+		put(fs, at, f)
 	}
 }
 
@@ -137,14 +135,10 @@ func compare(a, b Finding) int {
 		cmp.Compare(a.rank, b.rank),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),
-		comparePolicies(a.Policy, b.Policy),
+		api.CompareRefs(a.Policy, b.Policy),
 		strings.Compare(a.What, b.What),
 		strings.Compare(a.Advice, b.Advice),
 	)
-}
-
-func comparePolicies(a, b *api.Ref) int {
-	return api.CompareRefs(deref(a), deref(b))
 }
 
 func btoi(b bool) int {
@@ -167,30 +161,72 @@ func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) 
 // reportForKind adds a finding about the policies of a kind, whichever object is written.
 func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
-	if kind != nil && action == defaultActions[code] {
+	if kind != nil && slices.Contains(defaults[action], code) {
 		f.Action = kind.Action(code, action)
 	}
 	ev.findings.add(f)
 }
 
-// defaultActions are the actions of the reasons that a profile can change.
-var defaultActions = map[api.ReasonCode]api.Action{
-	api.ReasonInvalid:            api.Deny,
-	api.ReasonTargetNotFound:     api.Warn,
-	api.ReasonNoPath:             api.Warn,
-	api.ReasonUnreached:          api.Warn,
-	api.ReasonConflicted:         api.Deny,
-	api.ReasonUnsetOverride:      api.Deny,
-	api.ReasonConstraintViolated: api.Deny,
-	api.ReasonRulesLost:          api.Warn,
-	api.ReasonOverridden:         api.Warn,
-	api.ReasonBlastRadius:        api.Warn,
-	api.ReasonConditionSkipped:   api.Warn,
-	api.ReasonOverrideRemoved:    api.Deny,
-	api.ReasonOverrideEvaded:     api.Deny,
-	api.ReasonOverrideWeakened:   api.Deny,
-	api.ReasonEffectiveInvalid:   api.Deny,
-	api.ReasonTriggerUnmatched:   api.Deny,
-	api.ReasonLimitShadowed:      api.Warn,
-	api.ReasonLimitWidened:       api.Warn,
+// warn adds a warning.
+func (ev *evaluation) warn(code api.ReasonCode, f Finding, what string, args ...any) {
+	f.What = fmt.Sprintf(what, args...)
+	ev.report(code, api.Warn, f)
+}
+
+// newly returns what is done about something that must not be: a denial, or a warning if it
+// was so before the write. What exists stays editable.
+func newly(before bool) api.Action {
+	if before {
+		return api.Warn
+	}
+	return api.Deny
+}
+
+// defaults are the reasons whose action a profile can change, by their action without one.
+var defaults = map[api.Action][]api.ReasonCode{
+	api.Deny: {
+		api.ReasonInvalid, api.ReasonConflicted, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
+		api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
+		api.ReasonEffectiveInvalid, api.ReasonTriggerUnmatched,
+	},
+	api.Warn: {
+		api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonUnreached, api.ReasonRulesLost, api.ReasonOverridden,
+		api.ReasonBlastRadius, api.ReasonConditionSkipped, api.ReasonLimitShadowed, api.ReasonLimitWidened,
+	},
+}
+
+// fieldOf returns the field of the written object that a finding without one is about, ""
+// if it is about none alone.
+func (ev *evaluation) fieldOf(f *Finding) string {
+	switch o := ev.change.Object().(type) {
+	case *policykind.Policy:
+		return policyField(f, o)
+	case *gateway.Route:
+		if len(o.Parents) > 0 && (f.Code == api.ReasonNoPath || f.Code == api.ReasonUnreached) {
+			return "spec.parentRefs"
+		}
+	}
+	return ""
+}
+
+func policyField(f *Finding, p *policykind.Policy) string {
+	switch f.Code { //nolint:exhaustive // the others are about a rule
+	case api.ReasonInvalid:
+		return p.InvalidField()
+	case api.ReasonTargetNotFound, api.ReasonConflicted, api.ReasonNoPath, api.ReasonUnreached:
+		if len(p.Targets) == 1 {
+			return p.TargetField(p.Targets[0].Ref, p.Targets[0].Section, p.Targets[0].Port)
+		}
+		return p.TargetsField()
+	case api.ReasonUnsetOverride:
+		if at := p.UnsetField(f.Rule); at != "" {
+			return at
+		}
+	}
+	return p.RuleField(f.Rule)
+}
+
+// targetField returns the field of a target of the policy that is written.
+func (ev *evaluation) targetField(t api.Target) string {
+	return ev.policy.TargetField(t.Target, t.Section, t.Port)
 }

@@ -14,57 +14,42 @@ import (
 )
 
 // gainedRules are the rules of policies that a route gets which is created, by the number
-// of its paths.
+// of its paths, and those that it does not get.
 type gainedRules map[gainedKey]int
 
 type gainedKey struct {
 	rules  string
 	policy api.Ref
-}
-
-// missedRules are the rules of policies above a route that is created which its own policies
-// take the place of, and no others follow: a policy that waited for the route, say.
-type missedRules map[missedKey]bool
-
-type missedKey struct {
-	rules      string
-	policy, by api.Ref
-}
-
-// createsRoute reports whether the write creates a route.
-func (ev *evaluation) createsRoute() bool {
-	_, ok := ev.change.After.(*gateway.Route)
-	return ok && ev.change.Before == nil
+	// by is a policy of the route that takes the place of rules of one above it, with no others
+	// to follow them: a policy that waited for the route, say. It is zero for what the route gets.
+	by api.Ref
 }
 
 // addGained adds what a path gets from policies if it is of a route that is created, and
 // reports whether it is.
 func (ev *evaluation) addGained(p effective.Pair) bool {
-	if p.Before != nil || !ev.createsRoute() {
+	if _, ok := ev.change.After.(*gateway.Route); !ok || ev.change.Before != nil || p.Before != nil {
 		return false
-	}
-	if ev.gained == nil {
-		ev.gained = make(gainedRules)
 	}
 	if !p.Unreached {
 		ev.gained.add(p.After)
-		ev.addMissed(p.After)
+		ev.gained.addMissed(p.After)
 	}
 	return true
 }
 
 // add adds the rules of policies that are in force on a path.
-func (g gainedRules) add(e *effective.Effective) {
+func (g *gainedRules) add(e *effective.Effective) {
 	k, on := e.Kind, make(map[gainedKey]bool)
 	for i := range e.Rules {
 		r := &e.Rules[i]
 		if r.Value == nil || r.Group.Disables || r.From.Block == merge.Object {
 			continue
 		}
-		key := gainedKey{k.GroupName(r.Key, k.GroupDepth(r.Key)), e.Ref(r.From.Policy)}
+		key := gainedKey{rules: k.GroupName(r.Key, k.GroupDepth(r.Key)), policy: e.Ref(r.From.Policy)}
 		if !on[key] {
 			on[key] = true
-			g[key]++
+			put(g, key, (*g)[key]+1)
 		}
 	}
 }
@@ -75,34 +60,30 @@ func Gained(p effective.Pair) []api.GainedRules {
 	if p.Before != nil || p.After == nil || p.Unreached {
 		return nil
 	}
-	g := make(gainedRules)
+	var g gainedRules
 	g.add(p.After)
 	return g.list()
 }
 
 // addMissed adds what a new path would get without the policies below.
-func (ev *evaluation) addMissed(e *effective.Effective) {
+func (g *gainedRules) addMissed(e *effective.Effective) {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		for _, l := range o.Lost {
-			if l.To.Policy == nil || l.To.Policy == o.Policy || isOverridden(e, i, l) || inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
-				continue
+			if l.To.Policy != nil && l.To.Policy != o.Policy && !isOverridden(e, i, l) && !inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
+				put(g, gainedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}, 1)
 			}
-			if ev.missed == nil {
-				ev.missed = make(missedRules)
-			}
-			ev.missed[missedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}] = true
 		}
 	}
 }
 
-// text says what a route does not get, and why: "jwt of Policy infra/edge, since
+// missedText says what a route does not get, and why: "jwt of Policy infra/edge, since
 // Policy app/web takes precedence".
-func (m missedRules) text(namespace string) string {
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b missedKey) int {
+func (g gainedRules) missedText(namespace string) string {
+	keys := slices.SortedFunc(maps.Keys(g), func(a, b gainedKey) int {
 		return cmp.Or(api.CompareRefs(a.policy, b.policy), api.CompareRefs(a.by, b.by), strings.Compare(a.rules, b.rules))
 	})
-	keys = slices.DeleteFunc(keys, func(k missedKey) bool { return k.policy.Namespace == namespace })
+	keys = slices.DeleteFunc(keys, func(k gainedKey) bool { return k.by == (api.Ref{}) || k.policy.Namespace == namespace })
 	if len(keys) == 0 {
 		return ""
 	}
@@ -119,11 +100,13 @@ func (m missedRules) text(namespace string) string {
 	return text
 }
 
-// list returns the rules by policy and name.
+// list returns the rules that a route gets by policy and name.
 func (g gainedRules) list() []api.GainedRules {
 	var out []api.GainedRules
 	for k, n := range g {
-		out = append(out, api.GainedRules{Rules: k.rules, Policy: k.policy, Paths: n})
+		if k.by == (api.Ref{}) {
+			out = append(out, api.GainedRules{Rules: k.rules, Policy: k.policy, Paths: n})
+		}
 	}
 	slices.SortFunc(out, func(a, b api.GainedRules) int {
 		return cmp.Or(api.CompareRefs(a.Policy, b.Policy), strings.Compare(a.Rules, b.Rules))
@@ -137,7 +120,7 @@ func (ev *evaluation) reportGained() {
 	route := ev.change.Object().Ref()
 	gained := ev.gained.list()
 	others := slices.DeleteFunc(slices.Clone(gained), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })
-	missed := ev.missed.text(route.Namespace)
+	missed := ev.gained.missedText(route.Namespace)
 	what := objectText(ev.change)
 	switch {
 	case len(others) == 0 && missed == "":

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
@@ -47,7 +49,7 @@ const PathBudget = 2 * cel.Limit
 // denied with the reason TooMuch, whatever fails after that. The errors are those of
 // ReadLive, ErrPermissions, and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
-	ev := g.newEvaluation(ctx, v)
+	ev := g.newEvaluation(v, g.budget(ctx))
 	ev.change, ev.observe = c, observe
 	if err := ev.run(ctx); err != nil && !ev.reportTooMuch(err) {
 		return nil, err
@@ -63,9 +65,19 @@ func (ev *evaluation) reads(namespace string) bool {
 	return ev.guard.ReadsAll || namespace == ev.writtenRef().Namespace
 }
 
-func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
-	ev := &evaluation{guard: g, before: v, after: v, overriddenRules: overriddenRules{otherPolicies: overriddenRuleSet{max: maxOverriddenRules}}, budget: g.budget(ctx)}
+// newEvaluation returns an evaluation of no write, which leaves a view as it is.
+func (g *Guard) newEvaluation(v *snapshot.View, budget *effective.Budget) *evaluation {
+	ev := &evaluation{guard: g, before: v, after: v, budget: budget}
+	ev.overriddenRules.others.max, ev.ruleLosses.max = maxOverriddenRules, maxRuleLosses
 	return ev
+}
+
+// between returns an evaluation of the same write between two other views. The paths that it
+// loses overrides on have other numbers.
+func (ev *evaluation) between(before, after *snapshot.View) *evaluation {
+	o := ev.guard.newEvaluation(before, ev.budget)
+	o.after, o.change, o.old, o.indirect, o.overrides.pairs = after, ev.change, ev.old, ev.indirect, ev.overrides.pairs
+	return o
 }
 
 func (g *Guard) budget(ctx context.Context) *effective.Budget {
@@ -73,4 +85,73 @@ func (g *Guard) budget(ctx context.Context) *effective.Budget {
 		return effective.NewBudget(ctx, DefaultBudget).Grow(PathBudget)
 	}
 	return effective.NewBudget(ctx, g.Budget)
+}
+
+// Decision is the result of evaluating a change.
+type Decision struct {
+	Change Change
+	// Denials, Warnings and Audits are the findings by what is done about
+	// them, each sorted.
+	Denials, Warnings, Audits []Finding
+	Changes                   api.Changes
+	// Lost are the rules that paths lose, Gained those that a new route gets.
+	Lost   []api.LostRules
+	Gained []api.GainedRules
+	// Moved names the rules that requests lose which move to another route or rule.
+	Moved []string
+	// After is the view as it would be after the change.
+	After *snapshot.View
+	// Cut is set if not all paths were evaluated: it would have cost too much.
+	Cut bool
+}
+
+// Denied reports whether the change has denials.
+func (d *Decision) Denied() bool { return len(d.Denials) > 0 }
+
+// Enforcement is what is done about a denial.
+type Enforcement string
+
+// The enforcements.
+const (
+	// EnforceDeny denies.
+	EnforceDeny Enforcement = "deny"
+	// EnforceWarn allows everything, and warns of what would have been denied.
+	EnforceWarn Enforcement = "warn"
+	// EnforceAudit allows everything without a warning: what would
+	// have been denied is in the audit log, in metrics and in Events.
+	EnforceAudit Enforcement = "audit"
+)
+
+// Enforcements lists all enforcements.
+var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
+
+// Denies reports whether a denial denies. An enforcement that is not set does.
+func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
+
+// Allows reports whether a change with that decision is allowed.
+func (e Enforcement) Allows(d *Decision) bool { return !d.Denied() || !e.Denies() && !d.rejected() }
+
+// Verdict returns the decision as the JSON contract shows it.
+func (d *Decision) Verdict(e Enforcement) api.Verdict {
+	return api.Verdict{
+		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
+		Allowed: e.Allows(d),
+		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
+		Changes: d.Changes, Lost: d.Lost, Gained: d.Gained, Moved: d.Moved,
+	}
+}
+
+// rejected reports whether the API server rejects the object, whatever the enforcement.
+func (d *Decision) rejected() bool {
+	return slices.ContainsFunc(d.Denials, func(f Finding) bool {
+		return f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField
+	})
+}
+
+func reasons(findings []Finding) []api.Reason {
+	var out []api.Reason
+	for _, f := range findings {
+		out = append(out, f.Reason())
+	}
+	return out
 }

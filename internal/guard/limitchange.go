@@ -76,7 +76,7 @@ var limitEffects = [...]struct {
 func (c limitChange) finding(what, short, advice string) Finding {
 	policy := c.limit.ref()
 	of := fmt.Sprintf("%s of %s ", c.limit.rule, policy)
-	return Finding{Rule: c.limit.rule.String(), Policy: &policy, What: of + what, Short: of + short, Advice: advice}
+	return Finding{Rule: c.limit.rule.String(), Policy: policy, What: of + what, Short: of + short, Advice: advice}
 }
 
 func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
@@ -98,7 +98,7 @@ func (t *limitTally) shadowed(c limitChange, on *limitPlaces) Finding {
 		other = by
 	}
 	return Finding{
-		Rule: c.limit.rule.String(), Policy: &other,
+		Rule: c.limit.rule.String(), Policy: other,
 		Short:  fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText()),
 		What:   fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText()),
 		Advice: "rename one to change the order, or select other rules",
@@ -121,7 +121,7 @@ func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
 func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
 	policy, by := c.limit.ref(), c.by.ref()
 	return Finding{
-		Rule: c.by.rule.String(), Policy: &policy,
+		Rule: c.by.rule.String(), Policy: policy,
 		Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", c.by.rule, by, c.limit.rule),
 		What:   fmt.Sprintf("%s of %s is bound instead of %s, an override of %s that follows it by name", c.by.rule, by, c.limit.rule, policy),
 		Advice: fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()),
@@ -175,7 +175,7 @@ func (t *limitTally) reportAll(may *authorizer) error {
 			if t.ev.overrides.losesBinding(policy, c.limit.rule.String()) {
 				continue
 			}
-			permitted, err := may.allows(Finding{Action: c.action, Policy: &policy})
+			permitted, err := may.allows(Finding{Action: c.action, Policy: policy})
 			if err != nil {
 				return err
 			}

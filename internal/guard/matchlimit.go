@@ -56,9 +56,19 @@ func (ev *evaluation) checkMatchLimit() {
 			most = at
 		}
 	}
-	if added[most] > ev.guard.MatchLimit {
-		ev.reportTooManyMatches(route, most, added[most])
+	if added[most] <= ev.guard.MatchLimit {
+		return
 	}
+	where, counted := most.parent.String(), ""
+	if most.hostname != "" {
+		where = fmt.Sprintf("hostname %s of %s", most.hostname, most.parent)
+	}
+	if route.MatchWeight() > route.MatchCount() {
+		counted = ", with large regular expressions counted several times"
+	}
+	ev.denyTooMany(fmt.Sprintf("the routes of namespace %s would have %d matches on %s%s: must have at most %d", route.Namespace, added[most], where, counted, ev.guard.MatchLimit),
+		"writes of others there are compared with each of them",
+		"use prefixes or hostnames of their own in place of many matches, or ask the cluster administrator to raise --max-matches")
 }
 
 func routesOfNamespace(v *snapshot.View, namespace string) iter.Seq[*gateway.Route] {
@@ -91,24 +101,6 @@ func matchPoints(r *gateway.Route) iter.Seq[matchPoint] {
 			}
 		}
 	}
-}
-
-func (ev *evaluation) reportTooManyMatches(route *gateway.Route, at matchPoint, n int) {
-	where := at.parent.String()
-	if at.hostname != "" {
-		where = fmt.Sprintf("hostname %s of %s", at.hostname, at.parent)
-	}
-	counted := ""
-	if route.MatchWeight() > route.MatchCount() {
-		counted = ", with large regular expressions counted several times"
-	}
-	what := fmt.Sprintf("the routes of namespace %s would have %d matches on %s%s: must have at most %d", route.Namespace, n, where, counted, ev.guard.MatchLimit)
-	ev.findings.add(Finding{
-		Code: api.ReasonTooMuch, Action: api.Deny,
-		What:   what + ", since writes of others there are compared with each of them",
-		Short:  what,
-		Advice: "use prefixes or hostnames of their own in place of many matches, or ask the cluster administrator to raise --max-matches",
-	})
 }
 
 // pathsPerMatch is how many paths the routes of one namespace may have at a gateway for each
@@ -146,12 +138,9 @@ func (ev *evaluation) checkPathLimit() {
 		if n <= limit || n <= countPaths(ev.before, at.before, namespace) {
 			continue
 		}
-		what := fmt.Sprintf("the routes of namespace %s would have %d paths by rules and listeners on %s: must have at most %d", namespace, n, entry, limit)
-		ev.findings.add(Finding{
-			Code: api.ReasonTooMuch, Action: api.Deny,
-			What: what + ", since writes of what is above are compared on each of them", Short: what,
-			Advice: "name single listeners in parentRefs, or ask the cluster administrator to raise --max-matches",
-		})
+		ev.denyTooMany(fmt.Sprintf("the routes of namespace %s would have %d paths by rules and listeners on %s: must have at most %d", namespace, n, entry, limit),
+			"writes of what is above are compared on each of them",
+			"name single listeners in parentRefs, or ask the cluster administrator to raise --max-matches")
 	}
 }
 

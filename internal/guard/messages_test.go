@@ -120,7 +120,7 @@ func finding(f guard.Finding) string {
 		head += " " + f.Rule
 		named = slices.DeleteFunc(named, func(name string) bool { return name == f.Rule })
 	}
-	if f.Policy != nil {
+	if f.Policy.Name != "" {
 		if i := slices.Index(named, f.Policy.String()); i >= 0 {
 			head += " " + named[i]
 			named = slices.Delete(named, i, i+1)

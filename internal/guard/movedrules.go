@@ -20,10 +20,7 @@ func (ev *evaluation) noteFollowed(p effective.Pair) {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
 		return
 	}
-	if ev.requests.followed == nil {
-		ev.requests.followed = make(map[followedPair]bool)
-	}
-	ev.requests.followed[followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}] = true
+	put(&ev.requests.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
 }
 
 // findMovedRules adds the rules that requests lose which move between routes or rules since a

@@ -1,12 +1,12 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // reportNoPath warns that the policy that is written is in force nowhere, though its
@@ -17,9 +17,7 @@ func (ev *evaluation) reportNoPath() {
 	}
 	targetFields := len(ev.policy.Kind.Targets.Fields) + len(ev.policy.Kind.Targets.Selectors)
 	if targetFields > 0 && ev.policy.Kind.Attaches() && len(ev.after.Targets(ev.policy)) == 0 { // else it awaits its reference
-		ev.report(api.ReasonNoPath, api.Warn, Finding{
-			What: "the policy has no effect: " + effective.NoTarget(ev.policy.Kind), Advice: "it takes effect once an object refers to it",
-		})
+		ev.warn(api.ReasonNoPath, Finding{Advice: "it takes effect once an object refers to it"}, "the policy has no effect: %s", effective.NoTarget(ev.policy.Kind))
 	}
 	targets := slices.DeleteFunc(effective.Targets(ev.after, ev.policy), func(t api.Target) bool {
 		return !t.Accepted || effective.NoLevelReason(ev.policy, t) != "" // those have their own reasons
@@ -33,11 +31,55 @@ func (ev *evaluation) reportNoPath() {
 		if hint := effective.RouteHint(ev.after, t.Target); hint != "" && ev.guard.ReadsAll {
 			advice = hint
 		}
-		ev.report(api.ReasonNoPath, api.Warn, Finding{
-			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why, Field: ev.targetField(t),
-		})
+		ev.warn(api.ReasonNoPath, Finding{Advice: advice, Short: "no effect: " + why, Field: ev.targetField(t)}, "the policy has no effect: %s", why)
 	}
 	if more := len(targets) - maxPathless; more > 0 {
-		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", api.Plural(more, "more target"))})
+		ev.warn(api.ReasonNoPath, Finding{}, "the policy also has no effect on %s", api.Plural(more, "more target"))
 	}
+}
+
+// observeUnread records a path whose gateway does not read policies that are attached
+// there: the one that is written, or others that the write brings to such a gateway.
+func (ev *evaluation) observeUnread(p effective.Pair) {
+	on, own := p.After.Ignored, ev.writesPolicy()
+	if len(on) == 0 || own && !slices.Contains(on, ev.policy) || !own && p.Before != nil && p.Before.Unread != "" {
+		return
+	}
+	u := ev.unread[p.After.Kind]
+	if u == nil {
+		u = new(effective.Unread)
+		put(&ev.unread, p.After.Kind, u)
+	}
+	u.Add(p.After)
+}
+
+// reportUnreadKinds warns of gateways that do not read policies, unless that is said as the
+// cause of a loss.
+func (ev *evaluation) reportUnreadKinds() {
+	for _, u := range ev.unread {
+		subject := "policies have"
+		if ev.policy != nil {
+			subject = "the policy has"
+		}
+		for _, why := range u.Reasons() {
+			switch {
+			case ev.findings.any(func(f *Finding) bool { return f.unread == why }):
+			case ev.policy != nil && ev.overriddenRules.ownPaths == 0:
+				ev.warn(api.ReasonNoPath, Finding{Short: "no effect: " + why}, "the policy has no effect: %s", why)
+			default:
+				ev.warn(api.ReasonNotRead, Finding{}, "%s no effect on %s: %s", subject, api.Plural(u.Paths, "path"), why)
+			}
+		}
+	}
+}
+
+// checkClass warns of a class whose controller is not known: whether its gateways read
+// policies of a kind cannot be decided.
+func (ev *evaluation) checkClass(c *gateway.Class) {
+	old, _ := ev.change.Before.(*gateway.Class)
+	if old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
+		return
+	}
+	ev.warn(api.ReasonNotRead, Finding{Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles"},
+		"controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref())
 }

@@ -15,10 +15,14 @@ import (
 
 // checkObject checks an object that is no policy, before any path is evaluated.
 func (ev *evaluation) checkObject() {
-	switch o := ev.change.Object().(type) {
+	switch o := ev.change.After.(type) {
 	case *gateway.Route:
-		ev.checkRoute()
+		ev.reportUnreadParents()
+		ev.reportMissingParents("spec.parentRefs")
+		ev.checkRoute(o)
 	case *gateway.ListenerSet:
+		ev.reportUnreadParents()
+		ev.reportMissingParents("spec.parentRef")
 		ev.checkListenerSet(o)
 	case *gateway.Class:
 		ev.checkClass(o)
@@ -27,23 +31,12 @@ func (ev *evaluation) checkObject() {
 
 // checkListenerSet warns of a gateway that does not allow the listeners of a set.
 func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
-	if ev.change.After != nil {
-		var was []api.Ref
-		if old, ok := ev.change.Before.(*gateway.ListenerSet); ok {
-			was = []api.Ref{old.Unread}
-		}
-		ev.reportUnreadParents(was, []api.Ref{s.Unread})
-		ev.reportMissingParents()
-	}
 	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
-	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
+	if g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
 		return
 	}
-	ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-		What: fmt.Sprintf("%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners",
-			s.Ref(), g.Ref(), s.Namespace),
-		Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key()),
-	})
+	ev.warn(api.ReasonTargetNotFound, Finding{Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key())},
+		"%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners", s.Ref(), g.Ref(), s.Namespace)
 }
 
 // reportGrant reports which policies lose a target with a ReferenceGrant, unless that is said
@@ -67,37 +60,23 @@ func (ev *evaluation) reportGrant() {
 
 func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
 	ref, was, is := p.Ref(), ev.before.Targets(p), ev.after.Targets(p)
-	if ev.findings.any(func(f *Finding) bool { return f.Code == api.ReasonRulesLost && deref(f.Policy) == ref }) {
+	if ev.findings.any(func(f *Finding) bool { return f.Code == api.ReasonRulesLost && f.Policy == ref }) {
 		return
 	}
 	for i, t := range is {
 		if t.Grant && t.Refused != "" && was[i].Refused == "" {
-			ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
-			})
+			ev.warn(api.ReasonTargetNotFound, Finding{Policy: ref}, "%s loses its target: %s", ref, t.Refused)
 		}
 	}
 }
 
 // checkRoute reports what of a route is not supported.
-func (ev *evaluation) checkRoute() {
-	r, ok := ev.change.After.(*gateway.Route)
-	if !ok {
-		return
-	}
-	var was []api.Ref
+func (ev *evaluation) checkRoute(r *gateway.Route) {
 	old, _ := ev.change.Before.(*gateway.Route)
-	if old != nil {
-		was = old.Unread
-	}
-	ev.reportUnreadParents(was, r.Unread)
-	ev.reportMissingParents()
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
-			Advice: "list the gateways in parentRefs",
-		})
+		ev.warn(api.ReasonNotRead, Finding{Advice: "list the gateways in parentRefs"},
+			"useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown")
 	}
 }
 
@@ -121,17 +100,28 @@ func delegates(r *gateway.Route) []api.Ref {
 func (ev *evaluation) reportDelegation(was, is []api.Ref) {
 	for _, to := range is {
 		if !slices.Contains(was, to) {
-			ev.report(api.ReasonNotRead, api.Warn, Finding{
-				What:   fmt.Sprintf("delegation to %s is not read: effective policies on its rules are unknown", to),
-				Advice: "overrides are not enforced there: do not move rules there that depend on an override",
-			})
+			ev.warn(api.ReasonNotRead, Finding{Advice: "overrides are not enforced there: do not move rules there that depend on an override"},
+				"delegation to %s is not read: effective policies on its rules are unknown", to)
 		}
 	}
 }
 
+// unsupportedParents returns the parents of a route or a listener set of unsupported kinds.
+func unsupportedParents(o snapshot.Object) []api.Ref {
+	switch o := o.(type) {
+	case *gateway.Route:
+		return o.Unread
+	case *gateway.ListenerSet:
+		return []api.Ref{o.Unread}
+	default:
+		return nil
+	}
+}
+
 // reportUnreadParents reports which parents of unsupported kinds the write adds.
-func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
-	for _, p := range is {
+func (ev *evaluation) reportUnreadParents() {
+	was := unsupportedParents(ev.change.Before)
+	for _, p := range unsupportedParents(ev.change.After) {
 		if p == (api.Ref{}) || p == gateway.DefaultGateways || slices.Contains(was, p) {
 			continue
 		}
@@ -139,9 +129,7 @@ func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 		if meant := effective.ParentKindMeant(p.Kind); meant != "" {
 			advice = fmt.Sprintf("did you mean %s?", meant)
 		}
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What: fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)), Advice: advice,
-		})
+		ev.warn(api.ReasonNotRead, Finding{Advice: advice}, "parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p))
 	}
 }
 
@@ -173,11 +161,7 @@ func newParents(c Change) iter.Seq[gateway.Parent] {
 // reportMissingParents reports which parents that the write adds do not exist, or have no such
 // listener. What the parentRef probably means is shown to readers of all objects, and of parents
 // in the namespace of the object that is written.
-func (ev *evaluation) reportMissingParents() {
-	object, field := ev.change.After.Ref(), "spec.parentRefs"
-	if _, ok := ev.change.After.(*gateway.ListenerSet); ok {
-		field = "spec.parentRef"
-	}
+func (ev *evaluation) reportMissingParents(field string) {
 	for p := range newParents(ev.change) {
 		why := effective.MissingParent(ev.after, p)
 		if why == "" {
@@ -187,8 +171,7 @@ func (ev *evaluation) reportMissingParents() {
 		if ev.reads(p.Namespace) {
 			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
 		}
-		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field,
-		})
+		ev.warn(api.ReasonTargetNotFound, Finding{Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field},
+			"a parentRef of %s has no effect: %s", ev.change.After.Ref(), why)
 	}
 }

@@ -12,20 +12,16 @@ import (
 
 // overriddenRules are the rules that have no effect, since those of other policies do.
 type overriddenRules struct {
-	ownPolicy     overriddenRuleSet // of the policy that is written
-	ownDefaults   ownDefaults       // of it that more specific policies replace
-	otherPolicies overriddenRuleSet // that the write brings to other policies
-	ownPaths      int               // that the policy that is written is on
+	own      tally[overriddenKey, overriddenRule] // of the policy that is written
+	ownPaths int                                  // that it is on
+	inForce  map[string]bool                      // its rules that are in force on some path
+	last     *merge.Result                        // whose rules are known: many paths share one
+	others   tally[overriddenKey, overriddenRule] // that the write brings to other policies
 }
 
-// overriddenRuleSet counts overridden rules that are the same but for the path.
-type overriddenRuleSet struct {
-	rules     map[overriddenRuleKey]*overriddenRule
-	max       int  // that are counted separately, 0 for all
-	truncated bool // there are more
-}
-
-type overriddenRuleKey struct {
+// overriddenKey is what the losses of a rule on several paths have in common. More specific
+// policies that replace a rule do not count apart: it has the key of its name alone.
+type overriddenKey struct {
 	from        *merge.Policy
 	rule        string
 	to          *merge.Policy
@@ -39,7 +35,8 @@ type overriddenRuleKey struct {
 
 // overriddenRule is a rule lost on a number of paths; the first stands for all.
 type overriddenRule struct {
-	key   overriddenRuleKey
+	overriddenKey
+
 	lost  merge.Lost
 	on    *effective.Effective
 	paths int
@@ -50,25 +47,11 @@ type overriddenRule struct {
 	several bool
 }
 
-func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, cause overriddenCause, whole, before bool) {
-	if s.rules == nil {
-		s.rules = make(map[overriddenRuleKey]*overriddenRule)
-	}
-	k := overriddenRuleKey{
-		from: o.Policy, rule: l.Key.String(), to: l.To.Policy, conditional: l.To.Conditional, before: before,
+func keyOfLost(o *merge.Outcome, l merge.Lost, cause overriddenCause, whole bool) overriddenKey {
+	return overriddenKey{
+		from: o.Policy, rule: l.Key.String(), to: l.To.Policy, conditional: l.To.Conditional,
 		equal: l.To.Conditional && l.Equal, inForce: l.InForce, whole: whole, cause: cause,
 	}
-	had := s.rules[k]
-	switch {
-	case had != nil:
-	case s.max == 0 || len(s.rules) < s.max:
-		had = &overriddenRule{key: k, lost: l, on: e}
-		s.rules[k] = had
-	default:
-		s.truncated = true
-		return
-	}
-	had.addPath(e)
 }
 
 // addPath counts a path; those of one object come together.
@@ -80,26 +63,15 @@ func (r *overriddenRule) addPath(e *effective.Effective) {
 	}
 }
 
-// sorted returns the rules, and more of them, by policy, rule and what beat it.
-func (s *overriddenRuleSet) sorted(more ...*overriddenRule) []*overriddenRule {
-	out := slices.Grow(more, len(s.rules))
-	for _, l := range s.rules {
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b *overriddenRule) int {
-		return cmp.Or(
-			api.CompareRefs(a.on.Ref(a.key.from), b.on.Ref(b.key.from)),
-			strings.Compare(a.key.rule, b.key.rule),
-			api.CompareRefs(a.on.Ref(a.key.to), b.on.Ref(b.key.to)),
-			cmp.Compare(btoi(a.key.conditional), btoi(b.key.conditional)),
-			cmp.Compare(btoi(a.key.before), btoi(b.key.before)),
-			cmp.Compare(btoi(a.key.equal), btoi(b.key.equal)),
-			cmp.Compare(btoi(a.key.whole), btoi(b.key.whole)),
-			cmp.Compare(nameOf(a.key.inForce), nameOf(b.key.inForce)),
-			cmp.Compare(a.key.cause, b.key.cause),
-		)
-	})
-	return out
+func compareOverridden(a, b *overriddenRule) int {
+	return cmp.Or(
+		api.CompareRefs(a.on.Ref(a.from), b.on.Ref(b.from)),
+		strings.Compare(a.rule, b.rule),
+		api.CompareRefs(a.on.Ref(a.to), b.on.Ref(b.to)),
+		cmp.Compare(btoi(a.conditional), btoi(b.conditional)),
+		cmp.Compare(btoi(a.whole), btoi(b.whole)),
+		cmp.Compare(nameOf(a.inForce), nameOf(b.inForce)),
+	)
 }
 
 func nameOf(p *merge.Policy) string {
@@ -107,6 +79,16 @@ func nameOf(p *merge.Policy) string {
 		return ""
 	}
 	return p.Namespace + "/" + p.Name
+}
+
+// addTaken adds a rule of another policy that an override takes. Whether its value is that in
+// force is not counted apart.
+func (r *overriddenRules) addTaken(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole bool) {
+	l.Equal = false
+	k := keyOfLost(o, l, byOverride, whole)
+	if had := r.others.at(k, overriddenRule{overriddenKey: k, lost: l, on: e}); had != nil {
+		had.addPath(e)
+	}
 }
 
 // addRoute adds the fields of the route itself that an override newly takes, or
@@ -118,7 +100,7 @@ func (r *overriddenRules) addRoute(p effective.Pair) {
 	}
 	for _, l := range own.Lost {
 		if l.To.Block == merge.Overrides && !routeFieldOverriddenBefore(p.Before, l) {
-			r.otherPolicies.add(p.After, own, l, byOverride, false, false)
+			r.addTaken(p.After, own, l, false)
 		}
 	}
 }
@@ -137,28 +119,49 @@ func routeFieldOverriddenBefore(before *effective.Effective, l merge.Lost) bool 
 // effect.
 func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
-	r.ownDefaults.addInForce(p.After, o.Policy)
+	r.addInForce(p.After, o.Policy)
 	if len(o.Lost) == 0 {
 		return
 	}
-	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
+	was, whole := outcomeOf(p.Before, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		switch cause := causeOf(p.After, i, l); cause {
-		case byItself:
-		case byOverride:
-			old := overriddenAt(p.Before, was, l.Key)
-			r.ownPolicy.add(p.After, o, l, cause, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
-		case bySpecific, byUnset:
-			r.ownDefaults.add(p.After, o, l, cause, whole)
-		default:
-			r.ownPolicy.add(p.After, o, l, cause, whole, false)
+		cause := causeOf(p.After, i, l)
+		if cause == byItself {
+			continue
+		}
+		k := keyOfLost(o, l, cause, whole)
+		at := &k
+		if cause == byOverride {
+			k.before = l.To.Conditional && was >= 0 && sameOverride(p.Before, was, l)
+			k.whole = whole && !l.To.Conditional
+		} else if cause.isDefault() {
+			at = &overriddenKey{rule: k.rule}
+		}
+		had := r.own.at(*at, overriddenRule{overriddenKey: k, lost: l, on: p.After})
+		had.addPath(p.After)
+		had.several = had.several || had.to != k.to
+		had.whole = had.whole && k.whole
+	}
+}
+
+// addInForce adds the rules of the policy that is written that are in force on a path.
+func (r *overriddenRules) addInForce(e *effective.Effective, own *merge.Policy) {
+	if r.last == e.Result {
+		return
+	}
+	r.last = e.Result
+	for i := range e.Rules {
+		if e.Rules[i].From.Policy == own {
+			put(&r.inForce, e.Rules[i].Key.String(), true)
 		}
 	}
 }
 
-// sameBlock reports whether one override took a rule before and after.
-func sameBlock(before, after merge.Origin) bool {
-	return before.Conditional == after.Conditional && before.Policy.Same(after.Policy)
+// sameOverride reports whether the override that took a rule took it from the i-th policy of
+// the path before, too.
+func sameOverride(before *effective.Effective, i int, l merge.Lost) bool {
+	old := before.Outcomes[i].LostAt(l.Key)
+	return old != nil && isOverridden(before, i, *old) && old.To.Conditional == l.To.Conditional && old.To.Policy.Same(l.To.Policy)
 }
 
 // addOther adds the rules of another policy that a higher override newly takes.
@@ -171,11 +174,10 @@ func (r *overriddenRules) addOther(p effective.Pair, i int) {
 	if len(o.Lost) == 0 {
 		return
 	}
-	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
+	was, whole := outcomeOf(p.Before, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if isOverridden(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
-			l.Equal = false // whether values of others are equal is not counted apart
-			r.otherPolicies.add(p.After, o, l, byOverride, whole, false)
+			r.addTaken(p.After, o, l, whole)
 		}
 	}
 }
@@ -183,42 +185,18 @@ func (r *overriddenRules) addOther(p effective.Pair, i int) {
 // isOverridden reports whether an override of a higher policy took a rule of the i-th
 // policy. That a lower policy's rule beats a default is no loss, in whichever block it is.
 func isOverridden(e *effective.Effective, i int, l merge.Lost) bool {
-	if l.To.Block != merge.Overrides {
-		return false
-	}
-	for k := range i {
-		if e.Outcomes[k].Policy == l.To.Policy {
-			return true
-		}
-	}
-	return false
+	return l.To.Block == merge.Overrides && slices.ContainsFunc(e.Outcomes[:i], func(o merge.Outcome) bool { return o.Policy == l.To.Policy })
 }
 
-// indexBefore returns the place among the policies of the path before the change
-// that a policy had there, or -1.
-func indexBefore(p effective.Pair, policy *merge.Policy) int {
-	if p.Before == nil {
+// outcomeOf returns the place of a policy among those of a path, or -1.
+func outcomeOf(e *effective.Effective, policy *merge.Policy) int {
+	if e == nil {
 		return -1
 	}
-	return slices.IndexFunc(p.Before.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(policy) })
+	return slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(policy) })
 }
 
 // wasInForce reports whether a rule of the policy took part and was not lost.
 func wasInForce(o *merge.Outcome, k merge.Key) bool {
-	if o.LostAt(k) != nil {
-		return false
-	}
-	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
-}
-
-// overriddenAt returns how a higher override took a rule of the i-th policy, or nil.
-func overriddenAt(e *effective.Effective, i int, k merge.Key) *merge.Lost {
-	if i < 0 {
-		return nil
-	}
-	l := e.Outcomes[i].LostAt(k)
-	if l == nil || !isOverridden(e, i, *l) {
-		return nil
-	}
-	return l
+	return o.LostAt(k) == nil && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }

@@ -13,9 +13,8 @@ type overrides struct {
 	pairs       int32                // that were evaluated
 	held        []effective.Override // of the current pair
 	lost        map[lostOverrideKey]*lostOverride
-	reasons     map[*merge.Rule]lossReason // of losses
-	own         []*lostOverride            // that their own policy gives up, whether or not they hold
-	confirmed   map[*merge.Rule]bool       // overrides that requests are known to lose
+	own         map[ownLoss]*lostOverride // that their own policy gives up, whether or not they hold
+	confirmed   map[*merge.Rule]bool      // overrides that requests are known to lose
 	terminating terminatingPolicies
 	candidates  map[candidatesKey]*candidates
 	listeners   map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
@@ -30,7 +29,7 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	kept  keptOverrides
+	kept  []keptOverrides
 }
 
 // checkOverrides adds the overrides that apply on a path and would no longer apply
@@ -70,8 +69,8 @@ func (ev *evaluation) checkOverrides(p effective.Pair, again bool) error {
 			return err
 		}
 	}
-	for i, successor := range c.kept.successors {
-		ev.checkWeakenedOnSuccessor(p.Before, successor, c.kept.policies[i])
+	for _, k := range c.kept {
+		ev.checkWeakenedOnSuccessor(p.Before, k.on, k.policies)
 	}
 	return nil
 }
@@ -100,8 +99,11 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	var move requestMove
 	stays := c.ev.overrides.confirmed[o.Rule]
 	if !stays {
-		move, stays = c.ev.staying(c.paths)
-		c.ev.confirm(o, stays)
+		// Whether other paths of a write that moves no requests serve some is not looked up
+		// once one does: there may be very many.
+		if move, stays = c.ev.staying(c.paths); stays && c.ev.requests.moves == nil {
+			put(&c.ev.overrides.confirmed, o.Rule, true)
+		}
 	}
 	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
@@ -112,18 +114,6 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true, len(l.substitutes) > 0
-}
-
-// confirm notes that a write which moves no requests takes an override from some. Whether
-// its other paths serve requests is not looked up then: there may be very many.
-func (ev *evaluation) confirm(o effective.Override, lost bool) {
-	if !lost || ev.requests.moves != nil {
-		return
-	}
-	if ev.overrides.confirmed == nil {
-		ev.overrides.confirmed = make(map[*merge.Rule]bool)
-	}
-	ev.overrides.confirmed[o.Rule] = true
 }
 
 // checkSuccessors checks an override on the paths that take the traffic of a path which
@@ -152,7 +142,7 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error {
 	lost, unbound := c.lostOn(o, s.Effective)
 	if !lost {
-		c.kept.add(s.Effective, o.Policy)
+		c.keep(s.Effective, o.Policy)
 		return nil
 	}
 	var err error
@@ -182,19 +172,18 @@ func (c *overrideCheck) lostOn(o effective.Override, is *effective.Effective) (l
 	return unbound != "", unbound
 }
 
-// keptOverrides are the successors of a path, each with the policies whose overrides
-// they keep.
+// keptOverrides are the policies whose overrides a successor of a path keeps.
 type keptOverrides struct {
-	successors []*effective.Effective
-	policies   [][]*merge.Policy
+	on       *effective.Effective
+	policies []*merge.Policy
 }
 
-func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy) {
-	i := slices.Index(k.successors, successor)
+func (c *overrideCheck) keep(on *effective.Effective, policy *merge.Policy) {
+	i := slices.IndexFunc(c.kept, func(k keptOverrides) bool { return k.on == on })
 	if i < 0 {
-		i, k.successors, k.policies = len(k.successors), append(k.successors, successor), append(k.policies, nil)
+		i, c.kept = len(c.kept), append(c.kept, keptOverrides{on: on})
 	}
-	if !slices.Contains(k.policies[i], policy) {
-		k.policies[i] = append(k.policies[i], policy)
+	if k := &c.kept[i]; !slices.Contains(k.policies, policy) {
+		k.policies = append(k.policies, policy)
 	}
 }

@@ -3,23 +3,24 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/merge"
 )
 
 // reportLostOverrides turns the overrides that would no longer apply into findings of the
 // reasons OverrideRemoved and OverrideEvaded:
 // warnings for writers who are allowed to remove them, denials for all others.
 func (ev *evaluation) reportLostOverrides(may *authorizer) error {
-	findings, own := make(map[lostOverrideKey]*lostOverride), ev.overrides.ownLosses()
-	for _, l := range ev.overrides.sortedLosses() {
-		reported, err := ev.permit(l, own, may)
+	findings := make(map[lostOverrideKey]*lostOverride)
+	for _, l := range slices.SortedFunc(maps.Values(ev.overrides.lost), compareLost) {
+		reported, err := ev.permit(l, may)
 		if err != nil {
 			return err
 		}
@@ -34,32 +35,41 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 		findings[l.key] = l
 	}
 	for _, l := range findings {
-		if o := own[ownLossOf(l)]; o != nil && o.key.code == l.key.code {
-			delete(own, ownLossOf(l)) // it is reported with its paths
-		}
+		ev.reportLostOverride(l)
 	}
-	for _, l := range own {
-		if _, err := ev.permit(l, nil, may); err != nil {
+	for _, l := range ev.overrides.own {
+		if l.reported {
+			continue
+		}
+		if _, err := ev.permit(l, may); err != nil {
 			return err
 		}
-		findings[l.key] = l
-	}
-	for _, l := range findings {
 		ev.reportLostOverride(l)
 	}
 	return ev.reportWeakenings(may)
+}
+
+// compareLost orders losses by policy, rule and what may be one for the writer.
+func compareLost(a, b *lostOverride) int {
+	return cmp.Or(
+		api.CompareRefs(a.ref(a.key.policy), b.ref(b.key.policy)),
+		strings.Compare(a.key.rule, b.key.rule),
+		strings.Compare(a.key.substituteNames, b.key.substituteNames),
+		strings.Compare(a.key.unsure, b.key.unsure),
+		cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
+	)
 }
 
 // permit sets whether the writer is allowed to remove an override that is lost, and
 // returns whether it is to be reported: unless another policy of its namespace stands in
 // for it. If its own policy gives it up in the same way, by an edit or with a new owner, that
 // is certain, and no other policy counts.
-func (ev *evaluation) permit(l *lostOverride, own ownLosses, may *authorizer) (reported bool, err error) {
+func (ev *evaluation) permit(l *lostOverride, may *authorizer) (reported bool, err error) {
 	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
 		return false, err
 	}
-	if o := own[ownLossOf(l)]; o != nil && o.key.code == l.key.code {
-		l.key.unsure, l.key.neighbor = "", false
+	if own := ev.overrides.own[ownLossOf(l)]; own != nil && own.key.code == l.key.code {
+		l.key.unsure, l.key.neighbor, own.reported = "", false, true
 		return true, nil
 	}
 	if l.permitted {
@@ -70,35 +80,31 @@ func (ev *evaluation) permit(l *lostOverride, own ownLosses, may *authorizer) (r
 }
 
 func (ev *evaluation) reportLostOverride(l *lostOverride) {
-	policy := l.ref(l.key.policy)
-	f := Finding{Rule: l.key.rule, Policy: &policy}
-	edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule
-	edit := fmt.Sprintf("this write %s the override %s of %s", l.key.givenUp, l.key.rule, policy)
-	if l.was == nil {
-		f.Short = fmt.Sprintf("override %s of %s would be lost", l.key.rule, policy)
-		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
-		if edited {
-			f.Short, f.What = "", edit
-		}
-		ev.reportLoss(l, policy, f)
-		return
-	}
-	on := fmt.Sprintf("on %s", api.Plural(len(l.paths), "path"))
+	policy, override := l.ref(l.key.policy), fmt.Sprintf("override %s of %s", l.key.rule, l.ref(l.key.policy))
+	f := Finding{Rule: l.key.rule, Policy: policy}
+	on := fmt.Sprintf(" on %s", api.Plural(len(l.paths), "path"))
 	if len(l.paths) == 1 {
-		on = "on " + endText(l.was)
+		on = " on " + endText(l.was)
 	}
-	f.Short = fmt.Sprintf("override %s of %s would no longer apply %s", l.key.rule, policy, on)
-	switch {
+	edit := fmt.Sprintf("this write %s the %s", l.key.givenUp, override)
+	switch edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule; {
+	case edited && l.was == nil:
+		f.What = edit
 	case edited:
-		f.Short, f.What = edit+" "+on, fmt.Sprintf("%s, which applies %s", edit, on)
+		f.Short, f.What = edit+on, edit+", which applies"+on
+	case l.was == nil:
+		f.Short = override + " would be lost"
+		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
+		f.Short = override + " would no longer apply" + on
 		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:
-		applies := ", which applies " + on
+		f.Short = override + " would no longer apply" + on
+		applies := ", which applies" + on
 		if len(l.paths) > 1 {
 			applies = "" // affectedText says on how many
 		}
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s%s: %s", affectedText(l), l.key.rule, policy, applies, ev.lossCause(l))
+		f.What = fmt.Sprintf("%s would no longer be subject to %s%s: %s", affectedText(l), override, applies, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
 		if q := l.request(); q != nil {
@@ -203,7 +209,7 @@ func (ev *evaluation) noLongerText(l *lostOverride) string {
 		return "its policy is deleted"
 	case now.Invalid != nil:
 		return "its policy becomes invalid"
-	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.key.policy) }):
+	case outcomeOf(l.is, l.key.policy) >= 0:
 		return "its policy is read in another way"
 	default:
 		return "its policy is no longer attached there"

@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -16,13 +15,13 @@ type lostOverrideKey struct {
 	kind            api.PolicyKind
 	policy          *merge.Policy
 	rule            string
-	code            api.ReasonCode
-	substituteNames string // their names
-	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
-	unsure          string // why its requests may not go there, "" if they do
-	unsearched      bool   // too many matches compete to find out whether they do
-	neighbor        bool   // it is of another namespace's route and does not bind the write
-	givenUp         string // how its own policy gives it up, "" if that keeps it
+	code            api.ReasonCode // OverrideRemoved if its own policy gives it up, OverrideEvaded if something else is changed
+	substituteNames string         // their names
+	unboundReason   string         // why it is no longer bound, "" where it is lost otherwise
+	unsure          string         // why its requests may not go there, "" if they do
+	unsearched      bool           // too many matches compete to find out whether they do
+	neighbor        bool           // it is of another namespace's route and does not bind the write
+	givenUp         string         // how its own policy gives it up, "" if that keeps it
 }
 
 // lostOverride is an override that is lost on a number of paths; the first path stands for
@@ -34,6 +33,7 @@ type lostOverride struct {
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
 	permitted   bool    // the writer is allowed to remove it
+	reported    bool    // if its own policy gives it up: it is reported with its paths
 }
 
 // addPath adds a path, by the number of its pair.
@@ -47,46 +47,36 @@ func (l *lostOverride) ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: l.key.kind.Group, Kind: l.key.kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// addLostOverride adds an override that applied on a path and is not given on the one
-// that takes its traffic, or is given there and why it is unbound. It returns where it was
-// added.
-func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor, unbound string) *lostOverride {
-	is := s.Effective
-	var substitutes []*merge.Policy
-	reason := lossReason{code: api.ReasonOverrideEvaded}
-	switch {
-	case unbound == "":
-		substitutes, reason = ev.remaining(o, was, is, is.Substitutes(o)), ev.lossReason(was, o)
-	case ev.writesPolicyOf(o, was):
-		reason.code = api.ReasonOverrideRemoved
-	}
+// addLostOverride adds an override that applied on a path and is not given on the one that
+// takes its traffic, or is given there and no longer bound to its rule, for a reason. It
+// returns where it was added.
+func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor, unboundReason string) *lostOverride {
 	key := lostOverrideKey{
-		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp, unboundReason: unbound,
+		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: unboundReason,
 		unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
-	for _, p := range substitutes {
-		key.substituteNames += was.Ref(p).Key() + " "
+	own := !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
+	var substitutes []*merge.Policy
+	if unboundReason == "" {
+		substitutes = ev.remaining(o, was, s.Effective, s.Substitutes(o))
+		for _, p := range substitutes {
+			key.substituteNames += was.Ref(p).Key() + " "
+		}
+		if own {
+			key.givenUp = ev.givenUp(o)
+			own = key.givenUp != ""
+		}
 	}
-	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.shown, substitutes: substitutes})
-}
-
-// addLost adds the path on which an override is lost, and returns where it was added.
-func (o *overrides) addLost(loss lostOverride) *lostOverride {
-	if o.lost == nil {
-		o.lost = make(map[lostOverrideKey]*lostOverride)
+	if own {
+		key.code = api.ReasonOverrideRemoved
 	}
-	l := o.lost[loss.key]
+	l := ev.overrides.lost[key]
 	if l == nil {
-		l = &loss
-		o.lost[loss.key] = l
+		l = &lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown, substitutes: substitutes}
+		put(&ev.overrides.lost, key, l)
 	}
-	l.addPath(o.pairs)
+	l.addPath(ev.overrides.pairs)
 	return l
-}
-
-// writesPolicyOf reports whether the policy of an override is written, itself.
-func (ev *evaluation) writesPolicyOf(o effective.Override, was *effective.Effective) bool {
-	return !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is
@@ -116,55 +106,108 @@ func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective)
 	}
 }
 
-// lossReason is why an override is lost: OverrideRemoved if its own policy gives it up,
-// and how; OverrideEvaded if it is lost because something else is changed, its policy's
-// target included.
-type lossReason struct {
-	code    api.ReasonCode
-	givenUp string
-}
-
-// lossReason returns why an override is lost. It is the same on every path.
-func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) lossReason {
-	reason, known := ev.overrides.reasons[o.Rule]
-	if !known {
-		if ev.overrides.reasons == nil {
-			ev.overrides.reasons = make(map[*merge.Rule]lossReason)
-		}
-		reason = ev.findLossReason(was, o)
-		ev.overrides.reasons[o.Rule] = reason
+// addOwnLosses adds the overrides that their policy does not have after the write as it
+// has them before, on whichever paths they hold now, or on none: else a user could detach
+// the policy, edit it, and attach it again (SEMANTICS section 8, OverrideRemoved).
+func (ev *evaluation) addOwnLosses() {
+	if ev.old == nil || ev.old.Invalid != nil {
+		return
 	}
-	return reason
-}
-
-// findLossReason is lossReason without its memo.
-func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) lossReason {
-	if ev.writesPolicyOf(o, was) {
-		if how := ev.givenUp(o); how != "" {
-			return lossReason{api.ReasonOverrideRemoved, how}
+	for o, b := range effective.OverrideBlocks(&merge.Layer{Policy: &ev.old.Policy}) {
+		for i := range b.Rules {
+			if o.Rule = &b.Rules[i]; !o.EmptyMap { // that replaces nothing
+				ev.addOwnLoss(o)
+			}
 		}
 	}
-	return lossReason{code: api.ReasonOverrideEvaded}
+	if ev.policy != nil && ev.policy.Invalid == nil {
+		ev.checkOwnWeakened()
+	}
 }
 
-// sortedLosses returns the losses by policy, rule and reason.
-func (o *overrides) sortedLosses() []*lostOverride {
-	out := make([]*lostOverride, 0, len(o.lost))
-	for _, l := range o.lost {
-		out = append(out, l)
+// addOwnLoss adds an override of the policy that is written if the policy gives it up.
+func (ev *evaluation) addOwnLoss(o effective.Override) {
+	key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
+	if !ev.indirect { // else the whole policy goes
+		if key.givenUp = ev.givenUp(o); key.givenUp == "" {
+			return
+		}
+		key.code = api.ReasonOverrideRemoved
 	}
-	slices.SortFunc(out, func(a, b *lostOverride) int {
-		return cmp.Or(
-			api.CompareRefs(a.ref(a.key.policy), b.ref(b.key.policy)),
-			strings.Compare(a.key.rule, b.key.rule),
-			strings.Compare(string(a.key.code), string(b.key.code)),
-			strings.Compare(a.key.substituteNames, b.key.substituteNames),
-			strings.Compare(a.key.unboundReason, b.key.unboundReason),
-			strings.Compare(a.key.unsure, b.key.unsure),
-			cmp.Compare(btoi(a.key.unsearched), btoi(b.key.unsearched)),
-			cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
-			strings.Compare(a.key.givenUp, b.key.givenUp),
-		)
-	})
-	return out
+	ev.overrides.addOwn(&lostOverride{key: key})
+}
+
+// givenUp returns how the policy that is written gives up an override of its own, wherever
+// it is attached: givenUpRule, or what the write does to it; "" if it keeps it. How a bare
+// block is read does not depend on the policy where its override is one.
+func (ev *evaluation) givenUp(o effective.Override) string {
+	if ev.policy == nil || ev.policy.Invalid != nil {
+		return givenUpRule
+	}
+	how := givenUpRule
+	for i := range ev.policy.Blocks {
+		b := &ev.policy.Blocks[i]
+		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		if !bare && b.Block != merge.Overrides {
+			continue
+		}
+		when := b.Condition()
+		switch r := b.At(o.Key); {
+		case r == nil && !setsPart(b, o.Key):
+		case r == nil || r.EmptyMap != o.EmptyMap || !merge.Equal(r.Value, o.Value):
+			how = "changes the value of"
+		case when != "" && o.When == "":
+			how = "adds a condition to"
+		case when != "" && when != o.When:
+			how = "changes the condition of"
+		case !bare && o.Atomic && b.Strategy != merge.Atomic:
+			how = "removes the strategy atomic from"
+		default:
+			return ""
+		}
+	}
+	return how
+}
+
+// givenUpRule says that a policy has no such override any more.
+const givenUpRule = "it is removed"
+
+// setsPart reports whether a block has a rule above or below a key: in a kind whose rules
+// are leaves, another value of the same place.
+func setsPart(b *merge.Rules, k merge.Key) bool {
+	return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return !r.EmptyMap && (k.Holds(r.Key) || r.Key.Holds(k)) })
+}
+
+// checkOwnWeakened checks for rules that newly gate or weaken the overrides of their own
+// policy, as if it were alone on a path.
+func (ev *evaluation) checkOwnWeakened() {
+	if k := ev.policy.Kind; len(k.Gates)+len(k.Alternatives) == 0 {
+		return
+	}
+	is, was := effective.Alone(ev.policy), weakenedBefore{on: effective.Alone(ev.old)}
+	for _, w := range is.Weakeners() {
+		_, held, _ := was.classify(&w)
+		policy, rule := is.Ref(w.By.From.Policy), w.By.Key.String()
+		if !ev.overrides.weakenings.any(func(f *Finding) bool {
+			return f.Code == api.ReasonOverrideRemoved && f.Rule == rule && f.Policy == policy
+		}) {
+			ev.addWeakening(is, &w, held, api.Deny)
+		}
+	}
+}
+
+// ownLoss identifies an override that its own policy gives up.
+type ownLoss struct {
+	policy api.Ref
+	rule   string
+}
+
+func ownLossOf(l *lostOverride) ownLoss { return ownLoss{l.ref(l.key.policy), l.key.rule} }
+
+// addOwn adds an override that its own policy gives up. What the write itself does comes
+// before what a new owner does.
+func (o *overrides) addOwn(l *lostOverride) {
+	if known := o.own[ownLossOf(l)]; known == nil || known.key.givenUp == "" {
+		put(&o.own, ownLossOf(l), l)
+	}
 }

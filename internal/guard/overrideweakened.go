@@ -155,13 +155,7 @@ func among(w *effective.Weakener, rules []*merge.Effective) weakenedRules {
 
 // String names the first of them.
 func (r weakenedRules) String() string {
-	const most = 3
-	var names []string
-	for _, rules := range [][]*merge.Effective{r.first, r.rest} {
-		for _, rule := range rules[:min(len(rules), most-len(names))] {
-			names = append(names, rule.Key.String())
-		}
-	}
+	names := r.names(3)
 	text := strings.Join(names, ", ")
 	if more := len(r.first) + len(r.rest) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -169,12 +163,14 @@ func (r weakenedRules) String() string {
 	return text
 }
 
-// firstText names the first alone.
-func (r weakenedRules) firstText() string {
-	if len(r.first) > 0 {
-		return r.first[0].Key.String()
+// names returns the names of the first ones.
+func (r weakenedRules) names(most int) (names []string) {
+	for _, rules := range [][]*merge.Effective{r.first, r.rest} {
+		for _, rule := range rules[:min(len(rules), most-len(names))] {
+			names = append(names, rule.Key.String())
+		}
 	}
-	return r.rest[0].Key.String()
+	return names
 }
 
 func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
@@ -182,19 +178,21 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 		return
 	}
 	policy, by := e.Ref(w.HeldRules.Policy), e.Ref(w.By.From.Policy)
-	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
+	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: policy}
+	text := "%s of %s is accepted instead of %s"
 	if w.Gate {
-		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s set", w.By.Key, by, rules, policy)
-	} else {
-		f.Short = fmt.Sprintf("%s of %s is accepted instead of %s", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s is accepted instead of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
+		text = "%s of %s decides whether %s has an effect"
 	}
+	f.Short = fmt.Sprintf(text, w.By.Key, by, rules.names(1)[0])
+	f.What = fmt.Sprintf(text, w.By.Key, by, rules) + fmt.Sprintf(", which the overrides of %s set", policy)
 	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited
 		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
-	ev.deferWeakening(e.Kind, f)
+	if f.Action == api.Deny {
+		f.Action = e.Kind.Action(f.Code, api.Deny)
+	}
+	ev.overrides.weakenings.add(f) // until the writer's permissions are known
 }
 
 // arrivalAction returns what is done where an override comes into force on a path that has
@@ -228,25 +226,15 @@ func (ev *evaluation) causedByWrite(override api.Ref) bool {
 	}
 }
 
-// deferWeakening adds a finding about an override that is weakened, to be reported once
-// the writer's permissions are known: a denial is a warning for writers who are allowed to
-// override the policy.
-func (ev *evaluation) deferWeakening(kind *policykind.Kind, f Finding) {
-	if f.Action == api.Deny {
-		f.Action = kind.Action(f.Code, api.Deny)
-	}
-	ev.overrides.weakenings.add(f)
-}
-
-// reportWeakenings reports the findings of deferWeakening; may is nil where permissions do
-// not matter.
+// reportWeakenings reports the overrides that are weakened: a denial is a warning for writers
+// who are allowed to override the policy. may is nil where permissions do not matter.
 func (ev *evaluation) reportWeakenings(may *authorizer) error {
 	for _, f := range ev.overrides.weakenings {
-		mine, err := may.allows(f)
+		permitted, err := may.allows(f)
 		if err != nil {
 			return err
 		}
-		if mine {
+		if permitted {
 			f.Action, f.Advice = api.Warn, permittedAdvice
 		}
 		ev.findings.add(f)

@@ -68,7 +68,7 @@ func (a *authorizer) allows(f Finding) (bool, error) {
 	if a == nil || f.Action != api.Deny {
 		return false, nil
 	}
-	return a.mayOverride(*f.Policy)
+	return a.mayOverride(f.Policy)
 }
 
 // permittedAdvice is the advice to writers who are allowed to override the policy.

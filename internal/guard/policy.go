@@ -5,21 +5,17 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
 )
 
 // checkPolicy checks the policy that is written and its targets, before any path is
 // evaluated.
 func (ev *evaluation) checkPolicy() {
 	if ev.policy.Invalid != nil {
-		action := api.Deny
-		if ev.old != nil && ev.old.Invalid != nil {
-			action = api.Warn // it was before: it stays editable
-		}
-		ev.report(api.ReasonInvalid, action, Finding{
-			What: unreadableText(ev.policy),
-		})
+		ev.report(api.ReasonInvalid, newly(ev.old != nil && ev.old.Invalid != nil), Finding{What: unreadableText(ev.policy)})
 		return
 	}
 	for _, t := range effective.Targets(ev.after, ev.policy) {
@@ -37,22 +33,15 @@ func (ev *evaluation) checkTarget(t api.Target) {
 	what := effective.Describe(ev.after, ev.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
-		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
-			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
-			Advice: ev.targetAdvice(t), Field: ev.targetField(t),
-		})
+		ev.warn(api.ReasonTargetNotFound, Finding{Advice: ev.targetAdvice(t), Field: ev.targetField(t)}, "the policy has no effect on its target: %s", what)
 	case api.Conflicted:
-		action := api.Deny
-		if ev.wasConflicted(t) {
-			action = api.Warn
-		}
-		ev.report(api.ReasonConflicted, action, Finding{
-			Policy: t.By, What: what, Field: ev.targetField(t),
+		ev.report(api.ReasonConflicted, newly(ev.wasConflicted(t)), Finding{
+			Policy: *t.By, What: what, Field: ev.targetField(t),
 			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", ev.policy.Kind.Kind, *t.By),
 		})
 	default: // accepted
 		if why := effective.NoLevelReason(ev.policy, t); why != "" {
-			ev.report(api.ReasonNotRead, api.Warn, Finding{What: why})
+			ev.warn(api.ReasonNotRead, Finding{}, "%s", why)
 		}
 	}
 }
@@ -78,9 +67,11 @@ func (ev *evaluation) targetAdvice(t api.Target) string {
 }
 
 func (ev *evaluation) wasConflicted(t api.Target) bool {
-	return ev.old != nil && slices.ContainsFunc(effective.Targets(ev.before, ev.old), func(o api.Target) bool {
-		return o.Target == t.Target && o.Section == t.Section && o.Port == t.Port && o.Reason == api.Conflicted
-	})
+	return ev.old != nil && slices.ContainsFunc(effective.Targets(ev.before, ev.old), func(o api.Target) bool { return sameTarget(o, t) && o.Reason == api.Conflicted })
+}
+
+func sameTarget(a, b api.Target) bool {
+	return a.Target == b.Target && a.Section == b.Section && a.Port == b.Port
 }
 
 // reportDisplaced reports which policies lose a target to the one that is written.
@@ -93,10 +84,8 @@ func (ev *evaluation) reportDisplaced() {
 			if rival.Kind == ev.policy.Kind && rival.Ref() != ev.policy.Ref() && on.SamePlace(t) &&
 				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
 				ref := rival.Ref()
-				ev.report(api.ReasonConflicted, api.Warn, Finding{
-					Policy: &ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port),
-					What: fmt.Sprintf("%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy)),
-				})
+				ev.warn(api.ReasonConflicted, Finding{Policy: ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port)},
+					"%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy))
 			}
 		}
 	}
@@ -109,15 +98,90 @@ func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Tar
 // reportUnread reports what of the policy that is written is not read.
 func (ev *evaluation) reportUnread() {
 	if ev.policy.Unread != "" && ev.policy.Kind.Source != policykind.Label { // with a label and no target it is no policy
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What: fmt.Sprintf("the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread),
-		})
+		ev.warn(api.ReasonNotRead, Finding{}, "the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread)
 	}
 	for _, gate := range ev.policy.IgnoredGates {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			Rule:   gate,
-			What:   fmt.Sprintf("%s next to defaults or overrides has no effect without other rules next to them", gate),
-			Advice: "move it into the block",
+		ev.warn(api.ReasonNotRead, Finding{Rule: gate, Advice: "move it into the block"},
+			"%s next to defaults or overrides has no effect without other rules next to them", gate)
+	}
+}
+
+// checkUnset reports rules that the policy that is written newly unsets although an
+// override of a higher policy sets them.
+func (ev *evaluation) checkUnset(p effective.Pair, o *merge.Outcome) {
+	if len(o.Policy.Unset) == 0 {
+		return
+	}
+	var was map[unsetRule]bool
+	if ev.old != nil && p.Before != nil {
+		was = unsetRules(p.Before, &ev.old.Policy)
+	}
+	for u := range unsetRules(p.After, o.Policy) {
+		ev.report(api.ReasonUnsetOverride, newly(was[u]), Finding{
+			Rule: u.rule, Policy: u.by,
+			What:   fmt.Sprintf("unset %s has no effect: the overrides of %s set it", u.rule, u.by),
+			Advice: fmt.Sprintf("remove it from the list, or ask the owner of %s", u.by.Key()),
 		})
 	}
+}
+
+type unsetRule struct {
+	rule string
+	by   api.Ref
+}
+
+// unsetRules returns the rules that p unsets and an override above it sets,
+// on a path that p is on.
+func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
+	out := make(map[unsetRule]bool)
+	unset := merge.NewNames(p.Unset)
+	for i := range max(outcomeOf(e, p), 0) { // those behind it are lower
+		q := &e.Outcomes[i]
+		for _, b := range q.Policy.Blocks {
+			if !q.AppliedAs(b.Block, merge.Overrides) {
+				continue
+			}
+			for _, r := range b.Rules {
+				if unset.Match(r.Key) {
+					out[unsetRule{r.Key.String(), e.Ref(q.Policy)}] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// reportSkippedConditions reports conditions that could not be evaluated, or that name a
+// key that the policies below left out: those of the policy that is written always, those
+// of others where the write causes that.
+func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
+	for _, n := range p.After.Notes {
+		own := ev.policy != nil && n.Policy == &ev.policy.Policy
+		if !own && notedBefore(p.Before, n) {
+			continue
+		}
+		ev.warn(api.ReasonConditionSkipped, Finding{Policy: p.After.Ref(n.Policy)}, "%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)
+	}
+}
+
+// redactNote returns a note without what depends on values that the condition reads: they
+// are of policies that its writer may not be allowed to read, or the reader is not allowed
+// to read the policies above.
+func (ev *evaluation) redactNote(n merge.Note) merge.Note {
+	if ev.guard.ReadsAll {
+		return n
+	}
+	if n.Answer.Err != nil {
+		n.Answer.Err = cel.WithoutValues(n.When.String(), n.Answer.Err)
+	} else if !cel.NamesKeys(n.When.String()) {
+		n.Answer.Missing = "a key"
+	}
+	return n
+}
+
+// notedBefore reports whether the path had the same note before the write.
+func notedBefore(before *effective.Effective, n merge.Note) bool {
+	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
+		return o.Policy.Same(n.Policy) && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+	})
 }

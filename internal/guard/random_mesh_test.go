@@ -259,7 +259,7 @@ func TestAllowedMeshChangesLoseNoOverrideInRandomWorlds(t *testing.T) {
 			require.NoError(t, err)
 			var got []string
 			for _, f := range slices.Concat(ev.Denials, ev.Warnings) {
-				if strings.HasPrefix(string(f.Code), "Override") && f.Policy != nil && f.Code != "Overridden" {
+				if strings.HasPrefix(string(f.Code), "Override") && f.Policy.Name != "" && f.Code != "Overridden" {
 					got = append(got, fmt.Sprintf("%s %s", f.Action, f.Policy.Key()))
 				}
 			}

@@ -336,7 +336,7 @@ func (t *limitTally) reportUnbound(e *effective.Effective) {
 		}
 		policy := keyOfLimit(b, i).ref()
 		t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
-			Rule: r.Key.String(), Policy: &policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
+			Rule: r.Key.String(), Policy: policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
 		})
 	}
 }

@@ -101,19 +101,15 @@ func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.C
 	if ev.guard.ReadLive == nil || len(absent) > maxLiveReads {
 		return nil
 	}
-	asked := make(map[api.Ref]bool)
+	r := &liveReader{ev: ev, view: ev.after}
 	for _, n := range absent {
-		if asked[n.Ref] || n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
+		if n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
 			continue // one in any namespace has no single address
 		}
-		asked[n.Ref] = true
-		o, err := ev.readLive(ctx, n.Ref)
-		if err != nil {
+		if err := r.add(ctx, n.Ref); err != nil {
 			return err
 		}
-		if o != nil {
-			ev.after = ev.after.With(snapshot.Put(o))
-		}
 	}
+	ev.after = r.view
 	return nil
 }

@@ -47,7 +47,6 @@ type gatewayRouters struct {
 	// arrivalsUnknown is set if so many matches compete that arrivals has some that are
 	// not certain.
 	arrivalsUnknown bool
-	reach           reachMemo // after the write
 	// Memos of readings.
 	competing map[string]competing
 	others    map[competing][]otherReading

@@ -130,7 +130,7 @@ func TestNeighborsCostNothing(t *testing.T) {
 				} else {
 					write.After = decode(crowdedDocs[row.after])
 				}
-				ev := (&Guard{Engine: effective.NewEngine()}).newEvaluation(t.Context(), v)
+				ev := (&Guard{Engine: effective.NewEngine()}).newEvaluation(v, effective.NewBudget(t.Context(), DefaultBudget))
 				ev.change = write
 				require.NoError(t, ev.run(t.Context()))
 				for _, f := range ev.findings {
@@ -220,7 +220,7 @@ spec: {policyKind: {group: kuadrant.io, kind: RateLimitPolicy}, rules: [{path: l
 			} else {
 				write.Operation = Delete
 			}
-			ev := (&Guard{Engine: effective.NewEngine()}).newEvaluation(t.Context(), v)
+			ev := (&Guard{Engine: effective.NewEngine()}).newEvaluation(v, effective.NewBudget(t.Context(), DefaultBudget))
 			ev.change = write
 			require.NoError(t, ev.run(t.Context()))
 			assert.Equal(t, row.paths, ev.hasPaths)

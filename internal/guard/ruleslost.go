@@ -16,9 +16,9 @@ import (
 // ruleLosses are the rules of other policies that paths lose by the write (SEMANTICS
 // section 8, RulesLost).
 type ruleLosses struct {
-	all  map[ruleLossKey]*ruleLoss
+	tally[ruleLossKey, ruleLoss]
+
 	prev []*ruleLoss // of the previous pair
-	more bool        // there are more than are counted
 	// moved names the rules that requests lose which move to another route or rule.
 	moved []string
 }
@@ -49,23 +49,20 @@ type ruleLossKey struct {
 // ruleLoss is a loss on a number of paths; the first stands for all.
 type ruleLoss struct {
 	ruleLossKey
-	rules   []lostRule
-	on      effective.Pair
-	paths   int
-	objects map[api.Ref]struct{}
-	last    api.Ref          // object, since those of one come together
-	request *gateway.Request // that moves, and loses the rules
-	unread  string           // why the policy is not read any more, if that is the cause
 
-	namespaces nameSet
+	rules      []lostRule
+	on         effective.Pair
+	paths      int
+	objects    set[api.Ref]
+	namespaces set[string]
+	request    *gateway.Request // that moves, and loses the rules
+	unread     string           // why the policy is not read any more, if that is the cause
 }
 
 func (l *ruleLoss) addPath(p *effective.Pair) {
 	l.paths++
 	l.namespaces.add(p.Before.Path.Namespace())
-	if at := objectOf(p.Before); l.last != at || len(l.objects) == 0 {
-		l.objects[at], l.last = struct{}{}, at
-	}
+	l.objects.add(objectOf(p.Before))
 }
 
 // objectOf returns the object that a path leads to: its route, else the object at its end.
@@ -85,7 +82,7 @@ func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool
 	if !again {
 		losses.prev = losses.prev[:0]
 		for _, l := range ev.groupLostRules(p, lost) {
-			if known := losses.add(l); known != nil {
+			if known := losses.at(l.ruleLossKey, l); known != nil {
 				losses.prev = append(losses.prev, known)
 			}
 		}
@@ -100,33 +97,16 @@ func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool
 func (ev *evaluation) addMovedRules(p effective.Pair, lost []lostRule, request *gateway.Request) {
 	for _, l := range ev.groupLostRules(p, lost) {
 		l.moved, l.request = true, request
-		if known := ev.ruleLosses.add(l); known != nil {
+		if known := ev.ruleLosses.at(l.ruleLossKey, l); known != nil {
 			known.addPath(&p)
 		}
 	}
 }
 
-// add returns the loss that is equal but for its paths; nil if there are too many.
-func (s *ruleLosses) add(l *ruleLoss) *ruleLoss {
-	if known := s.all[l.ruleLossKey]; known != nil {
-		return known
-	}
-	if len(s.all) == maxRuleLosses {
-		s.more = true
-		return nil
-	}
-	if s.all == nil {
-		s.all = make(map[ruleLossKey]*ruleLoss)
-	}
-	l.objects = make(map[api.Ref]struct{})
-	s.all[l.ruleLossKey] = l
-	return l
-}
-
 // groupLostRules groups the rules that a path loses by their policy and by how it loses
 // them, without those that the writer edits, and those that are reported as Overridden.
-func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleLoss {
-	var out []*ruleLoss
+func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []ruleLoss {
+	var out []ruleLoss
 	for _, r := range lost {
 		if ev.change.After != nil && p.Before.Ref(r.from) == ev.change.Object().Ref() {
 			continue // the writer says so
@@ -135,15 +115,15 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 		if said {
 			continue
 		}
-		i := slices.IndexFunc(out, func(l *ruleLoss) bool { return l.ruleLossKey == key })
+		i := slices.IndexFunc(out, func(l ruleLoss) bool { return l.ruleLossKey == key })
 		if i < 0 {
-			i, out = len(out), append(out, &ruleLoss{ruleLossKey: key, on: p})
+			i, out = len(out), append(out, ruleLoss{ruleLossKey: key, on: p})
 		}
 		out[i].rules = append(out[i].rules, r)
 	}
-	for _, l := range out {
-		sortByProtection(l.rules)
-		l.nameRules()
+	for i := range out {
+		sortByProtection(out[i].rules)
+		out[i].nameRules()
 	}
 	return out
 }
@@ -153,7 +133,7 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 // now.
 func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
-	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(r.from) })
+	i := outcomeOf(p.After, r.from)
 	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
 		key.route = is.Ref()
 	}
@@ -198,11 +178,8 @@ func (l *ruleLoss) nameRules() {
 // rank orders losses: those of rules that protect first, and of those gone before
 // replaced.
 func (l *ruleLoss) rank() int {
-	rank := 2
-	if slices.ContainsFunc(l.rules, func(r lostRule) bool { return r.protects }) {
-		rank = 0
-	}
-	return rank + btoi(l.gone == "")
+	protects := slices.ContainsFunc(l.rules, func(r lostRule) bool { return r.protects })
+	return 2*btoi(!protects) + btoi(l.gone == "")
 }
 
 // reportLostRules reports what other policies lose, unless a finding about an override says
@@ -210,19 +187,18 @@ func (l *ruleLoss) rank() int {
 func (ev *evaluation) reportLostRules() {
 	said := make(map[ownLoss]bool)
 	for _, f := range ev.findings {
-		if f.Policy != nil && slices.Contains(overrideReasons, f.Code) {
-			said[ownLoss{*f.Policy, f.Rule}] = true
+		if slices.Contains(overrideReasons, f.Code) {
+			said[ownLoss{f.Policy, f.Rule}] = true
 		}
 	}
-	losses := make([]*ruleLoss, 0, len(ev.ruleLosses.all))
-	for _, l := range ev.ruleLosses.all {
+	for key, l := range ev.ruleLosses.entries {
 		policy := l.on.Before.Ref(l.from)
 		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool { return said[ownLoss{policy, r.key.String()}] })
-		if l.nameRules(); len(l.rules) > 0 {
-			losses = append(losses, l)
+		if l.nameRules(); len(l.rules) == 0 {
+			delete(ev.ruleLosses.entries, key)
 		}
 	}
-	slices.SortFunc(losses, compareLosses)
+	losses := ev.ruleLosses.sorted(compareLosses)
 	for _, l := range losses {
 		for _, r := range eachName(l.rules, true) {
 			if l.moved && !slices.Contains(ev.ruleLosses.moved, r.name) {
@@ -237,11 +213,11 @@ func (ev *evaluation) reportLostRules() {
 		}
 	}
 	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
-		more := fmt.Sprintf("%d more policies also lose rules", rest)
+		than := ""
 		if ev.ruleLosses.more {
-			more = "more than " + more
+			than = "more than "
 		}
-		ev.report(api.ReasonRulesLost, api.Warn, Finding{What: more, rank: len(losses)})
+		ev.warn(api.ReasonRulesLost, Finding{rank: len(losses)}, "%s%d more policies also lose rules", than, rest)
 	}
 }
 
@@ -265,7 +241,7 @@ func compareLosses(a, b *ruleLoss) int {
 // lossFinding says what is lost, whose it was, where, why, and what keeps it.
 func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	policy := l.on.Before.Ref(l.from)
-	f := Finding{Policy: &policy, rank: l.rank()}
+	f := Finding{Policy: policy, rank: l.rank()}
 	if len(l.rules) == 1 {
 		f.Rule = l.rules[0].key.String()
 	}
@@ -281,22 +257,20 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	default:
 		f.Short = fmt.Sprintf("%s %s %s of %s%s", subject, lose, l.gone, policy, on)
 	}
-	f.What = f.Short
 	if l.moved {
 		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
 	}
 	var why string
 	why, f.Advice = ev.lossText(l)
 	f.unread = l.unread
-	switch entries := ev.entriesText(l); {
-	case l.gone != "":
-		f.What += ": " + why
-	case why != "":
-		f.Short += entries
-		f.What = f.Short + ", since " + why
-	default:
-		f.Short += entries
-		f.What = f.Short
+	if l.gone != "" {
+		f.What = f.Short + ": " + why
+		return f
+	}
+	f.Short += ev.entriesText(l)
+	f.What = f.Short
+	if why != "" {
+		f.What += ", since " + why
 	}
 	return f
 }
@@ -329,7 +303,7 @@ func (l *ruleLoss) subject() (objects, lose string) {
 	if l.moved {
 		return l.movedText(), "lose"
 	}
-	if n := len(l.objects); n > 1 {
+	if n := l.objects.count(); n > 1 {
 		return objectsText(l.on.Before, n), "lose"
 	}
 	if r := l.on.Before.Path.Route; r == nil || l.paths == 1 && len(r.Rules) > 1 {
@@ -347,7 +321,7 @@ func (l *ruleLoss) movedText() string {
 	if from == to {
 		from, to = endText(l.on.Before), endText(l.on.After)
 	}
-	if n := len(l.objects); n > 1 {
+	if n := l.objects.count(); n > 1 {
 		from += fmt.Sprintf(" and %d more", n-1)
 	}
 	return fmt.Sprintf("requests that move from %s to %s", from, to)

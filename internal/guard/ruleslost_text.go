@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,9 +60,9 @@ func (l *ruleLoss) kept() string {
 
 // replacedText says why a rule of another policy is in force, and what keeps the one before.
 func (l *ruleLoss) replacedText(policy, by api.Ref, written bool) (why, advice string) {
-	i := slices.IndexFunc(l.on.After.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(l.from) })
+	i := outcomeOf(l.on.After, l.from)
 	lost := l.on.After.Outcomes[i].LostAt(l.rules[0].key)
-	_, why = precedenceText(causeOf(l.on.After, i, *lost), l.from, lost.To.Policy, false)
+	why = causeOf(l.on.After, i, *lost).why()
 	is := ruleInPlace(l.on.After, l.rules[0].key, func(*merge.Effective) bool { return true })
 	switch {
 	case is != nil && is.Group.Disables && l.gone != "":
@@ -160,6 +161,7 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 // detachedText says why a policy is no longer on a path, or takes no part on it.
 func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	was, policy := l.on.Before, l.on.Before.Ref(l.from)
+	old, _ := ev.before.Get(policy).(*policykind.Policy) // it is on the path, so it exists
 	now, _ := ev.after.Get(policy).(*policykind.Policy)
 	it, at, object := "it", was.Path.Element(was.Level(l.from)), ev.change.Object().Ref()
 	if l.gone == "" {
@@ -184,8 +186,12 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		l.unread = l.on.After.Unread
 		return l.unread, ev.unreadAdvice(l)
 	}
-	attach := fmt.Sprintf("attach the policy to %s as well", closestOf(l.on.After))
-	if t, ok := lostTarget(ev, now); ok {
+	closest := objectOf(l.on.After)
+	if l.on.After.Path.Gateway != nil || l.on.After.Path.Service != nil {
+		closest = entryOf(&l.on.After.Path)
+	}
+	attach := fmt.Sprintf("attach the policy to %s as well", closest)
+	if t, ok := ev.lostTarget(old, now); ok {
 		if t.Target == object && ev.change.After == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
 		}
@@ -199,7 +205,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		}
 		return effective.Describe(ev.after, now, t), advice
 	}
-	if t, ok := lostReference(ev, now); ok {
+	if t, ok := ev.lostReference(old, now); ok {
 		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
 	}
 	if s := lostSelector(ev, now, at); s != nil {
@@ -248,14 +254,6 @@ func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *pol
 	return nil
 }
 
-// closestOf returns the gateway or the Service of a path, else its end.
-func closestOf(e *effective.Effective) api.Ref {
-	if e.Path.Gateway != nil || e.Path.Service != nil {
-		return entryOf(&e.Path)
-	}
-	return objectOf(e)
-}
-
 // elsewhere names the gateway, Service or listener of a path after the write, "" if it is
 // that of the path before it.
 func elsewhere(was, is *effective.Effective) string {
@@ -271,16 +269,10 @@ func elsewhere(was, is *effective.Effective) string {
 
 // lostTarget returns the first target of a policy that was accepted before the write and is
 // not accepted after it.
-func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
-	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
-	if !ok {
-		return api.Target{}, false
-	}
-	had := effective.Targets(ev.before, old)
-	for _, t := range effective.Targets(ev.after, p) {
-		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool {
-			return o.Accepted && o.Target == t.Target && o.Section == t.Section && o.Port == t.Port
-		}) {
+func (ev *evaluation) lostTarget(was, is *policykind.Policy) (api.Target, bool) {
+	had := effective.Targets(ev.before, was)
+	for _, t := range effective.Targets(ev.after, is) {
+		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool { return o.Accepted && sameTarget(o, t) }) {
 			return t, true
 		}
 	}
@@ -289,13 +281,9 @@ func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
 
 // lostReference returns the first target that attaches a policy to itself before the write
 // and not after it.
-func lostReference(ev *evaluation, p *policykind.Policy) (policykind.Target, bool) {
-	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
-	if !ok {
-		return policykind.Target{}, false
-	}
-	has := ev.after.Targets(p)
-	for _, t := range ev.before.Targets(old) {
+func (ev *evaluation) lostReference(was, is *policykind.Policy) (policykind.Target, bool) {
+	has := ev.after.Targets(is)
+	for _, t := range ev.before.Targets(was) {
 		if t.AttachedBy != "" && !slices.ContainsFunc(has, func(o policykind.Target) bool {
 			return o.Ref == t.Ref && o.Section == t.Section && o.AttachedBy == t.AttachedBy
 		}) {
@@ -303,4 +291,53 @@ func lostReference(ev *evaluation, p *policykind.Policy) (policykind.Target, boo
 		}
 	}
 	return policykind.Target{}, false
+}
+
+// entriesText says how many entries of a list are in force in the place of those that are
+// replaced: ": 2 entries instead of 3". It returns "" where no single rule is replaced, and
+// where the reader may not read both policies: a count is a value, too.
+func (ev *evaluation) entriesText(l *ruleLoss) string {
+	if len(l.rules) != 1 || ev.guard.OmitCounts || !ev.reads(l.from.Namespace) || !ev.reads(l.holder().Namespace) {
+		return ""
+	}
+	key := l.rules[0].key
+	was, _ := find(l.on.Before.Rules, key)
+	is, found := find(l.on.After.Rules, key)
+	if !found {
+		return ""
+	}
+	field, before, after := listEntries(merge.Plain(l.on.Before.Rules[was].Value), merge.Plain(l.on.After.Rules[is].Value))
+	if before == after {
+		return ""
+	}
+	if l.rules[0].name != key.String() {
+		field = "." + key.String() + field
+	}
+	if field != "" {
+		field = ": " + field[1:]
+	}
+	noun := "entries"
+	if after == 1 {
+		noun = "entry"
+	}
+	return fmt.Sprintf("%s: %d %s instead of %d", field, after, noun, before)
+}
+
+// listEntries returns the numbers of entries of two lists, or in two maps those of the first
+// list that gets shorter, and the field that has it.
+func listEntries(before, after any) (field string, was, is int) {
+	switch before := before.(type) {
+	case []any:
+		if after, ok := after.([]any); ok {
+			return "", len(before), len(after)
+		}
+	case map[string]any:
+		after, _ := after.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(before)) {
+			if below, was, is := listEntries(before[name], after[name]); was > is {
+				return "." + name + below, was, is
+			}
+		}
+	}
+	return "", 0, 0
 }

@@ -29,7 +29,7 @@ func (ev *evaluation) checker() *schema.Checker {
 
 // schemaViolations are the violations of schemas on all paths.
 type schemaViolations struct {
-	violations map[schemaViolationKey]*schemaViolation
+	violations tally[schemaViolationKey, schemaViolation]
 	// withoutLower are the results of checkWithoutLower.
 	withoutLower map[*merge.Result]*schema.Verdict
 	// lowerCost is what effective specs with lower policies of other namespaces cost.
@@ -39,23 +39,20 @@ type schemaViolations struct {
 	skipped      bool
 }
 
-// schemaViolation is a violation of the schema of a kind on a number of paths; the first
-// stands for all.
-type schemaViolation struct {
+// schemaViolationKey identifies a violation of the schema of a kind, on any path.
+type schemaViolationKey struct {
 	kind    *policykind.Kind
 	message string
 	before  bool // it existed before the write
 	below   bool // policies of other namespaces below what is written cause it
-	on      *effective.Effective
-	paths   int
 }
 
-// schemaViolationKey identifies a schema violation, on any path.
-type schemaViolationKey struct {
-	kind    api.PolicyKind
-	message string
-	before  bool
-	below   bool
+// schemaViolation is a violation on a number of paths; the first stands for all.
+type schemaViolation struct {
+	schemaViolationKey
+
+	on    *effective.Effective
+	paths int
 }
 
 // checkSchema checks the effective spec of a path against its schema. A violation that
@@ -73,7 +70,7 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	if now.Unchecked != "" {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{What: now.Unchecked})
+		ev.warn(api.ReasonNotRead, Finding{}, "%s", now.Unchecked)
 	}
 	if len(now.Problems) == 0 {
 		return nil
@@ -87,7 +84,8 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	for _, problem := range now.Problems {
-		ev.schema.add(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
+		k := schemaViolationKey{p.After.Kind, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem)}
+		ev.schema.violations.at(k, schemaViolation{schemaViolationKey: k, on: p.After}).paths++
 	}
 	return nil
 }
@@ -95,29 +93,23 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 // checkWithoutLower checks the effective spec of a path without the policies of other
 // namespaces below the object that is written: these must not block writes of its owner.
 // It returns nil where there are none. Paths of one result share the answer.
-func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, error) {
-	if v, ok := ev.schema.withoutLower[p.After.Result]; ok {
-		return v, nil
+func (ev *evaluation) checkWithoutLower(p effective.Pair) (v *schema.Verdict, err error) {
+	if known, ok := ev.schema.withoutLower[p.After.Result]; ok {
+		return known, nil
 	}
-	v, err := ev.evaluateWithoutLower(p)
-	if ev.schema.withoutLower == nil {
-		ev.schema.withoutLower = make(map[*merge.Result]*schema.Verdict)
+	if lower, ok := ev.lowerThanWritten(p); ok {
+		rest, err := p.After.Without(lower(p.After), ev.budget)
+		if err != nil {
+			return nil, err
+		}
+		found, err := ev.checker().Check(rest, ev.budget)
+		if err != nil {
+			return nil, err
+		}
+		v = &found
 	}
-	ev.schema.withoutLower[p.After.Result] = v
-	return v, err
-}
-
-func (ev *evaluation) evaluateWithoutLower(p effective.Pair) (*schema.Verdict, error) {
-	lower, ok := ev.lowerThanWritten(p)
-	if !ok {
-		return nil, nil //nolint:nilnil // there is nothing to check
-	}
-	rest, err := p.After.Without(lower(p.After), ev.budget)
-	if err != nil {
-		return nil, err
-	}
-	v, err := ev.checker().Check(rest, ev.budget)
-	return &v, err
+	put(&ev.schema.withoutLower, p.After.Result, v)
+	return v, nil
 }
 
 // lowerThanWritten returns what tells the policies of other namespaces below the object
@@ -139,23 +131,18 @@ func (ev *evaluation) lowerThanWritten(p effective.Pair) (lower func(*effective.
 // withoutCostlyLower returns a pair of paths without the policies of other namespaces below
 // the object that is written, once checking those cost too much.
 func (ev *evaluation) withoutCostlyLower(p effective.Pair) (effective.Pair, error) {
-	if p.After.Kind.Schema() == nil {
-		return p, nil
-	}
-	if !ev.schema.lowerCounted[p.After.Result] {
-		if ev.schema.lowerCounted == nil {
-			ev.schema.lowerCounted = make(map[*merge.Result]bool)
-		}
-		ev.schema.lowerCounted[p.After.Result] = true
-		if _, ok := ev.lowerThanWritten(p); ok {
-			ev.schema.lowerCost += schemaCost(p.After)
-		}
-	}
-	if ev.schema.lowerCost <= maxLowerCost {
+	counted := ev.schema.lowerCounted[p.After.Result]
+	if p.After.Kind.Schema() == nil || counted && ev.schema.lowerCost <= maxLowerCost {
 		return p, nil
 	}
 	lower, ok := ev.lowerThanWritten(p)
-	if !ok {
+	if !counted {
+		put(&ev.schema.lowerCounted, p.After.Result, true)
+		if ok {
+			ev.schema.lowerCost += schemaCost(p.After)
+		}
+	}
+	if !ok || ev.schema.lowerCost <= maxLowerCost {
 		return p, nil
 	}
 	ev.schema.skipped = true
@@ -213,10 +200,8 @@ func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 			if e == nil {
 				continue
 			}
-			for _, l := range e.Layers {
-				if e.Ref(l.Policy) == o.Ref() {
-					return e.Level(l.Policy), true
-				}
+			if i := slices.IndexFunc(e.Layers, func(l merge.Layer) bool { return e.Ref(l.Policy) == o.Ref() }); i >= 0 {
+				return e.Level(e.Layers[i].Policy), true
 			}
 		}
 		return 0, false
@@ -231,30 +216,13 @@ func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	}
 }
 
-func (v *schemaViolations) add(e *effective.Effective, message string, before, below bool) {
-	if v.violations == nil {
-		v.violations = make(map[schemaViolationKey]*schemaViolation)
-	}
-	k := schemaViolationKey{e.Kind.Ref(), message, before, below}
-	if v.violations[k] == nil {
-		v.violations[k] = &schemaViolation{kind: e.Kind, message: message, before: before, below: below, on: e}
-	}
-	v.violations[k].paths++
-}
-
 // reportSchemaViolations turns schema violations into findings.
 func (ev *evaluation) reportSchemaViolations() {
 	if ev.schema.skipped {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   "effective policies with large policies of other namespaces below were not validated against the schema of their kind",
-			Advice: "their owners see what is wrong with them when they write them",
-		})
+		ev.warn(api.ReasonNotRead, Finding{Advice: "their owners see what is wrong with them when they write them"},
+			"effective policies with large policies of other namespaces below were not validated against the schema of their kind")
 	}
-	var all []*schemaViolation
-	for _, m := range ev.schema.violations {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b *schemaViolation) int {
+	all := ev.schema.violations.sorted(func(a, b *schemaViolation) int {
 		return cmp.Or(
 			cmp.Compare(btoi(a.before || a.below), btoi(b.before || b.below)), // what is denied comes first
 			api.ComparePolicyKinds(a.kind.Ref(), b.kind.Ref()),
@@ -264,20 +232,13 @@ func (ev *evaluation) reportSchemaViolations() {
 	})
 	for i, m := range all {
 		if i == maxSchemaViolations {
-			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
+			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, newly(m.before || m.below), Finding{
 				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", api.Plural(len(all)-i, "more way")),
 			})
 			return
 		}
 		ev.reportSchemaViolation(m)
 	}
-}
-
-func violationAction(m *schemaViolation) api.Action {
-	if m.before || m.below {
-		return api.Warn
-	}
-	return api.Deny
 }
 
 func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
@@ -297,16 +258,11 @@ func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 	case m.below:
 		f.What += fmt.Sprintf("; warning only, since policies of other namespaces below %s cause it", ev.writtenRef())
 	}
-	for i := range sources {
-		if ev.policy == nil || sources[i] != ev.policy.Ref() {
-			f.Policy = &sources[i]
-			break
-		}
-	}
-	if f.Policy != nil {
+	if i := slices.IndexFunc(sources, func(s api.Ref) bool { return ev.policy == nil || s != ev.policy.Ref() }); i >= 0 {
+		f.Policy = sources[i]
 		f.Advice += fmt.Sprintf(", or ask the owner of %s", f.Policy.Key())
 	}
-	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), f)
+	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, newly(m.before || m.below), f)
 }
 
 // sourcesOf returns the policies that have a rule in an effective policy, from the highest
@@ -314,11 +270,8 @@ func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 func sourcesOf(e *effective.Effective) []api.Ref {
 	var out []api.Ref
 	for _, o := range e.Outcomes {
-		for _, r := range e.Rules {
-			if r.From.Policy == o.Policy {
-				out = append(out, e.Ref(o.Policy))
-				break
-			}
+		if slices.ContainsFunc(e.Rules, func(r merge.Effective) bool { return r.From.Policy == o.Policy }) {
+			out = append(out, e.Ref(o.Policy))
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 	for i := range e.Layers {
 		layer := &e.Layers[i]
 		at, above := policyAtLevel{layer.Policy, layer.Level}, gateway.Level(layer.Level) < gateway.LevelRoute
-		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !hasOverrides(layer)) {
+		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !effective.HasOverrides(layer)) {
 			continue
 		}
 		if ev.old != nil && layer.Policy == &ev.old.Policy {
@@ -57,10 +57,7 @@ func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 			t.known = append(t.known, at)
 		}
 		if p.Deleting || len(terminating) > 0 {
-			if t.policies == nil {
-				t.policies = make(map[api.Ref]bool)
-			}
-			t.policies[p.Ref()] = true
+			put(&t.policies, p.Ref(), true)
 		}
 	}
 }
@@ -71,16 +68,6 @@ func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating []
 	return ev.old != nil && slices.ContainsFunc(e.Layers, func(layer merge.Layer) bool {
 		return layer.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: layer.Policy, Level: gateway.Level(layer.Level)}, e))
 	})
-}
-
-// hasOverrides reports whether the policy of a layer has overrides.
-func hasOverrides(layer *merge.Layer) bool {
-	for i := range layer.Blocks {
-		if b := &layer.Blocks[i]; len(b.Rules) > 0 && layer.Reading(b).Block == merge.Overrides {
-			return true
-		}
-	}
-	return false
 }
 
 // without returns a view without the terminating policies.
@@ -111,12 +98,8 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 // forOverrides returns an evaluation of the same write for the overrides of other paths, or
 // of other views.
 func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
-	o := &evaluation{
-		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
-		before: before, after: after,
-		overrides: overrides{pairs: ev.overrides.pairs},
-		requests:  ev.requests,
-	}
+	o := ev.between(before, after)
+	o.policy, o.requests = ev.policy, ev.requests
 	o.requests.pathsBefore, o.requests.pathsAfter = nil, nil
 	return o
 }
@@ -124,11 +107,8 @@ func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
 // addNewLosses adds losses that were not found before.
 func (o *overrides) addNewLosses(more map[lostOverrideKey]*lostOverride) {
 	for key, l := range more {
-		if o.lost == nil {
-			o.lost = make(map[lostOverrideKey]*lostOverride)
-		}
-		if _, lost := o.lost[key]; !lost {
-			o.lost[key] = l
+		if o.lost[key] == nil {
+			put(&o.lost, key, l)
 		}
 	}
 }
@@ -147,4 +127,163 @@ func withoutTerminatingGrants(v *snapshot.View, written api.Ref) *snapshot.View 
 		return v
 	}
 	return v.With(gone...)
+}
+
+// remaining leaves out the policies that do not keep an override on a path: they are being
+// deleted, or will be with an owner, or depend on an object of which that is true. No
+// write is evaluated when they are deleted.
+func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
+	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
+		held, ok := ev.after.Get(is.Ref(p)).(*policykind.Policy)
+		return !ok || held.Deleting || !ev.remains(o, was, is, p)
+	})
+}
+
+// movesToTerminating reports whether the policy of an override gives it in another place
+// than before, where it depends on an object that is terminating.
+func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effective.Effective) bool {
+	if sameAttachment(&was.Path, &is.Path) && attached(is, o.Policy, func(l gateway.Level) bool { return l == o.Level }) {
+		return false
+	}
+	return !ev.remains(o, was, is, o.Policy)
+}
+
+// remains reports whether an override of a policy, as high as the given one or higher,
+// depends on nothing that is terminating but what the given one depended on before.
+func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
+	var before []api.Ref
+	for _, l := range is.Layers {
+		if !l.Same(by) || gateway.Level(l.Level) > o.Level {
+			continue
+		}
+		terminating := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
+		if len(terminating) > 0 && before == nil {
+			before = ev.dependenciesBefore(o, was)
+		}
+		if coveredBy(terminating, before) {
+			return true
+		}
+	}
+	return false
+}
+
+// coveredBy reports whether each list has one of some objects.
+func coveredBy(all [][]api.Ref, others []api.Ref) bool {
+	return !slices.ContainsFunc(all, func(some []api.Ref) bool {
+		return !slices.ContainsFunc(some, func(r api.Ref) bool { return slices.Contains(others, r) })
+	})
+}
+
+// terminatingDependencies returns the terminating objects that a policy at a level of a
+// path depends on after the write. Each list has alternatives: one of its objects would be
+// enough.
+//
+// The path itself is not among them, nor the namespaces that it is in: its traffic ends
+// with them, or is taken by a path that was compared. A gateway does not end with its
+// class, nor a route with the service that is its parent.
+func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
+	if e.Path.Virtual != nil {
+		return nil
+	}
+	var out [][]api.Ref
+	if n := namespacesOf(&e.Path); !slices.Contains([]string{n.gateway, n.set, n.service, n.route}, p.Namespace) {
+		if ref := (&gateway.Namespace{Name: p.Namespace}).Ref(); ev.isTerminating(ref) {
+			out = append(out, []api.Ref{ref})
+		}
+	}
+	on := targetAt(&e.Path, l)
+	if (l == gateway.LevelGatewayClass || l == gateway.LevelService || l == gateway.LevelServicePort) && ev.isTerminating(on) {
+		out = append(out, []api.Ref{on})
+	}
+	grants := grantsOf(ev.after, e, p, on)
+	if len(grants) > 0 && !slices.ContainsFunc(grants, func(r api.Ref) bool { return !ev.isTerminating(r) }) {
+		out = append(out, grants)
+	}
+	return out
+}
+
+// dependenciesBefore returns what an override on a path depended on before the write.
+func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
+	on := targetAt(&was.Path, o.Level)
+	out := append([]api.Ref{on}, grantsOf(ev.before, was, o.Policy, on)...)
+	n := namespacesOf(&was.Path)
+	for _, name := range []string{o.Policy.Namespace, n.gateway, n.set, n.service, n.route} {
+		out = append(out, (&gateway.Namespace{Name: name}).Ref())
+	}
+	return out
+}
+
+// isTerminating reports whether an object is being deleted, or will be with an owner. A
+// namespace that a server does not have yet counts as terminating: it is new.
+func (ev *evaluation) isTerminating(ref api.Ref) bool {
+	switch o := ev.after.Get(ref).(type) {
+	case *gateway.Namespace:
+		return o.Deleting
+	case *gateway.Class:
+		return o.Deleting
+	case *gateway.Service:
+		return o.Deleting
+	case *gateway.Grant:
+		return o.Deleting
+	case nil:
+		return ev.guard.ReadLive != nil && ref.Kind == gateway.KindNamespace
+	default:
+		return false
+	}
+}
+
+// grantsOf returns the ReferenceGrants that allow a policy its target, none where it needs
+// none.
+func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
+	if on.Namespace == "" || on.Namespace == p.Namespace {
+		return nil
+	}
+	var out []api.Ref
+	for o := range v.In(gateway.KindOf(gateway.KindReferenceGrant), on.Namespace) {
+		if g, ok := o.(*gateway.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
+			out = append(out, g.Ref())
+		}
+	}
+	return out
+}
+
+// targetAt returns the object that policies of a level of a path are attached to.
+func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
+	switch {
+	case l == gateway.LevelGatewayClass && p.Gateway != nil:
+		return (&gateway.Class{Name: p.Gateway.Class}).Ref()
+	case l == gateway.LevelGateway && p.Gateway != nil, l == gateway.LevelListener && p.Gateway != nil && p.Set == nil:
+		return p.Gateway.Ref()
+	case (l == gateway.LevelListenerSet || l == gateway.LevelListener) && p.Set != nil:
+		return p.Set.Ref()
+	case (l == gateway.LevelService || l == gateway.LevelServicePort) && p.Service != nil:
+		return p.Service.Ref()
+	case l >= gateway.LevelRoute && l <= gateway.LevelFilter && p.Route != nil:
+		return p.Route.Ref()
+	case l >= gateway.LevelBackend && p.Backend != nil:
+		return p.Backend.Object
+	default:
+		return api.Ref{} // a namespace of the path, or what is no object
+	}
+}
+
+// sameAttachment reports whether policies are attached to the same objects of two paths.
+func sameAttachment(a, b *gateway.Path) bool {
+	x, y := a.ID(), b.ID()
+	return sameClass(a, b) && x.GatewayNamespace == y.GatewayNamespace && x.Gateway == y.Gateway &&
+		x.SetKind == y.SetKind && x.SetNamespace == y.SetNamespace && x.Set == y.Set &&
+		x.ServiceNamespace == y.ServiceNamespace && x.Service == y.Service &&
+		x.RouteKind == y.RouteKind && x.RouteNamespace == y.RouteNamespace && x.Route == y.Route && x.Backend.Object == y.Backend.Object
+}
+
+// sameAncestors reports whether the policies above routes depend on the same objects on
+// two paths of the same effective policies.
+func sameAncestors(a, b *gateway.Path) bool {
+	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
+		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
+}
+
+// sameClass reports whether the gateways of two paths are of one class.
+func sameClass(a, b *gateway.Path) bool {
+	return a.Gateway == b.Gateway || a.Gateway != nil && b.Gateway != nil && a.Gateway.Class == b.Gateway.Class
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -79,10 +80,7 @@ func objectText(c Change) string {
 
 // compactJSON returns a value as JSON on one line, cut where it gets long.
 func compactJSON(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "a value that cannot be shown"
-	}
+	data, _ := json.Marshal(v) // it was decoded from some
 	return truncated(string(data))
 }
 
@@ -104,4 +102,21 @@ func joinRefs(refs []api.Ref) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return api.JoinNames(names)
+}
+
+// noteLength is the most bytes that the note of a Kubernetes Event may have.
+const noteLength = 1024
+
+// EventNote cuts a message to what a Kubernetes Event takes.
+func EventNote(text string) string {
+	const more = " …"
+	text = strings.ReplaceAll(text, "\n", "; ")
+	if len(text) <= noteLength {
+		return text
+	}
+	end := noteLength - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
 }

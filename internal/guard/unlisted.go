@@ -102,7 +102,8 @@ func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
 		return t, nil
 	}
 	all := func(v *snapshot.View) *snapshot.View { return v.WithKinds(append(slices.Clip(v.Kinds()), k)) }
-	u := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after), everyKindUnlisted: true}
+	u := ev.between(all(ev.before), all(ev.after))
+	u.everyKindUnlisted = true
 	if err := u.trackRequests(); err != nil {
 		return t, fmt.Errorf("find the requests that move: %w", err)
 	}

@@ -3,8 +3,6 @@ package guard
 import (
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -50,65 +48,13 @@ func (ev *evaluation) notReached(p effective.Pair) bool {
 
 // reachAfter returns whether requests reach a path after the write.
 func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
-	out := gateway.Reach{Reached: true}
-	if p.Listener == nil && !readsRequests(p) {
-		return out
+	if p.Route != nil && !readsRequests(p) {
+		return gateway.Reach{Reached: true}
 	}
-	at := ev.routersOf(entryOf(p))
-	router := at.after
-	switch {
-	case router == nil:
-		return out
-	case p.Route == nil:
-		return router.ReachOfListener(new(listenerOf(p)))
-	case !readsRequests(p) || !ev.mayBeUnreached(at, p):
-		return out
+	if ev.reaches == nil {
+		ev.reaches = effective.NewReaches(ev.after).With(func(entry api.Ref) *gateway.Router { return ev.routersOf(entry).after })
 	}
-	for _, l := range router.ListenersAt(p) {
-		if out = router.Reach(p.Route, p.Rule, &l); out.Reached {
-			return out
-		}
-	}
-	return out
-}
-
-// reachMemo is what is known of the paths of a gateway or a Service.
-type reachMemo struct {
-	route *gateway.Route // the last one: paths come route by route
-	may   bool           // requests may not reach a rule of it
-	asked int            // for how many routes
-	hosts map[string]int // routes by hostname, "" for all that are not exact
-}
-
-// mayBeUnreached reports whether requests may not reach a path after the write.
-func (ev *evaluation) mayBeUnreached(at *gatewayRouters, p *gateway.Path) bool {
-	if memo := &at.reach; memo.route != p.Route {
-		memo.route = p.Route
-		memo.may = (at.after.IsBehind(p.Route) || !ev.hasOwnHosts(memo, p)) && at.after.MayBeUnreached(p.Route, -1)
-	}
-	return at.reach.may && at.after.MayBeUnreached(p.Route, p.Rule)
-}
-
-// hasOwnHosts reports whether the route of a path has one match, and no other route at the
-// gateway has one of its hostnames, or one that includes others. It is false for the first
-// routes: the hostnames of all are only counted for many.
-func (ev *evaluation) hasOwnHosts(memo *reachMemo, p *gateway.Path) bool {
-	if memo.asked++; memo.asked < fewReaches || p.Gateway == nil || p.Route.MatchCount() != 1 {
-		return false
-	}
-	if memo.hosts == nil {
-		memo.hosts = make(map[string]int)
-		for _, r := range routesUnder(ev.after, p.Gateway) {
-			for _, h := range r.Hostnames {
-				if strings.HasPrefix(h, "*") {
-					h = ""
-				}
-				memo.hosts[h]++
-			}
-			memo.hosts[""] += btoi(len(r.Hostnames) == 0)
-		}
-	}
-	return memo.hosts[""] == 0 && !slices.ContainsFunc(p.Route.Hostnames, func(h string) bool { return memo.hosts[h] > 1 })
+	return ev.reaches.Of(p)
 }
 
 // reportUnreached reports what no request reaches after the write, and from what the write
@@ -195,7 +141,7 @@ func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, ol
 		ev.reportNotReached(fmt.Sprintf("no request reaches %s of %s%s", r.RuleName(rules[i]), r.Ref(), on), &found[i], r)
 	}
 	if more := len(found) - maxUnreached; more > 0 {
-		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s of %s%s", api.Plural(more, "more rule"), r.Ref(), on)})
+		ev.warn(api.ReasonUnreached, Finding{}, "no request reaches %s of %s%s", api.Plural(more, "more rule"), r.Ref(), on)
 	}
 }
 
@@ -299,12 +245,10 @@ func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
 	if r.Created == by.Created {
 		why = "is as old and first by name"
 	}
-	ev.report(api.ReasonUnreached, api.Warn, Finding{
-		What: fmt.Sprintf("no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts",
-			r.Ref(), entry, by.Ref(), why),
+	ev.warn(api.ReasonUnreached, Finding{
 		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", r.Ref(), entry, by.Ref(), why),
 		Advice: "use another hostname",
-	})
+	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", r.Ref(), entry, by.Ref(), why)
 }
 
 // reportUnreachedListeners reports listeners of a gateway which newly conflict with others
@@ -315,10 +259,8 @@ func (ev *evaluation) reportUnreachedListeners(g *gateway.Gateway) {
 		if at.before != nil && at.before.ConflictOf(l) != nil {
 			continue
 		}
-		ev.report(api.ReasonUnreached, api.Warn, Finding{
-			What:   fmt.Sprintf("no request reaches %s: it conflicts with %s, %s", l.Text(), with.Text(), conflictText(l, with)),
-			Advice: "give it a hostname or a port of its own",
-		})
+		ev.warn(api.ReasonUnreached, Finding{Advice: "give it a hostname or a port of its own"},
+			"no request reaches %s: it conflicts with %s, %s", l.Text(), with.Text(), conflictText(l, with))
 	}
 	if at.before == nil {
 		return
@@ -338,12 +280,10 @@ func (ev *evaluation) reportUnreachedListeners(g *gateway.Gateway) {
 // conflictText says why a listener precedes one that conflicts with it.
 func conflictText(l, with *gateway.ListenerMatch) string {
 	switch {
-	case with.Set == nil && l.Set == nil:
+	case with.Set == l.Set:
 		return "which is listed first"
 	case with.Set == nil:
 		return "since the Gateway's own listeners come first"
-	case with.Set == l.Set:
-		return "which is listed first"
 	case with.Set.Created < l.Set.Created:
 		return "since its ListenerSet is older"
 	default:

@@ -156,7 +156,7 @@ func (table *verdictTable) findings(t *testing.T, may []string, v *snapshot.View
 func requestsOf(ev *guard.Decision) []string {
 	var out []string
 	for _, f := range slices.Concat(ev.Denials, ev.Warnings) {
-		if strings.HasPrefix(string(f.Code), "Override") && f.Policy != nil {
+		if strings.HasPrefix(string(f.Code), "Override") && f.Policy.Name != "" {
 			out = append(out, fmt.Sprintf("%s %s %s: %s by %s", f.Action, f.Code, f.Policy, f.Request, f.ServedBy))
 		}
 	}

@@ -47,10 +47,9 @@ func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, pol
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
-		ev, e := &evaluation{guard: g, before: v, after: v, budget: budget}, effective.Pathless(p)
+		ev, e := g.newEvaluation(v, budget), effective.Pathless(p)
 		if p.Invalid != nil {
-			ref := p.Ref()
-			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadableText(p)})
+			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: p.Ref(), What: unreadableText(p)})
 		} else if err := ev.checkStandalone(e); err != nil { //nolint:contextcheck // the budget has it
 			return nil, err
 		}
@@ -62,7 +61,7 @@ func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, pol
 
 // violationsOn evaluates one path as if a write had just created it.
 func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
-	ev := &evaluation{guard: g, before: v, after: v, budget: b}
+	ev := g.newEvaluation(v, b)
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 		for _, f := range ev.findings.withAction(action) {
 			violation := api.Violation{
 				Code: f.Code, Action: f.Action, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
-				Rule: f.Rule, Policy: f.Policy, Message: f.What,
+				Rule: f.Rule, Policy: optional(f.Policy), Message: f.What,
 			}
 			violation.Object, violation.Field = ev.causeOf(e, &f)
 			out = append(out, violation)
@@ -97,7 +96,7 @@ func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 // causeOf returns the object that causes a violation, and its field: the policy that the
 // violation names, or whose rule is in effect there, else the end of the path.
 func (ev *evaluation) causeOf(e *effective.Effective, f *Finding) (object api.Ref, at string) {
-	named, _ := ev.after.Get(deref(f.Policy)).(*policykind.Policy)
+	named, _ := ev.after.Get(f.Policy).(*policykind.Policy)
 	origin := ev.originOf(e, f.Rule)
 	if f.Code == api.ReasonOverrideWeakened && origin != nil || named == nil { // it names the policy with the override
 		named = origin
@@ -152,13 +151,6 @@ func (ev *evaluation) endOf(p *gateway.Path) (api.Ref, string) {
 	}
 }
 
-func deref(ref *api.Ref) api.Ref {
-	if ref == nil {
-		return api.Ref{}
-	}
-	return *ref
-}
-
 // checkStandalone checks whether policies of a path violate the schema of their kind by
 // themselves.
 func (ev *evaluation) checkStandalone(e *effective.Effective) error {
@@ -168,12 +160,12 @@ func (ev *evaluation) checkStandalone(e *effective.Effective) error {
 			return fmt.Errorf("check policies against their definition: %w", err)
 		}
 		if v.Unchecked != "" {
-			ev.report(api.ReasonNotRead, api.Warn, Finding{What: v.Unchecked})
+			ev.warn(api.ReasonNotRead, Finding{}, "%s", v.Unchecked)
 		}
 		for _, problem := range v.Problems {
 			ref := e.Ref(e.Outcomes[i].Policy)
 			ev.reportForKind(e.Kind, api.ReasonEffectiveInvalid, api.Deny, Finding{
-				Policy: &ref, What: fmt.Sprintf("%s by itself violates the schema of its kind: %s", ref, problem.Message),
+				Policy: ref, What: fmt.Sprintf("%s by itself violates the schema of its kind: %s", ref, problem.Message),
 			})
 		}
 	}
@@ -182,14 +174,19 @@ func (ev *evaluation) checkStandalone(e *effective.Effective) error {
 
 // CompareViolations orders violations by policy kind, then path, then as reasons are.
 func CompareViolations(a, b api.Violation) int {
-	if c := api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind); c != 0 {
+	if c := cmp.Or(api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind), api.ComparePaths(a.Path, b.Path)); c != 0 {
 		return c
 	}
-	if c := api.ComparePaths(a.Path, b.Path); c != 0 {
-		return c
+	return compare(findingOf(a), findingOf(b))
+}
+
+func findingOf(v api.Violation) Finding {
+	return Finding{Code: v.Code, Rule: v.Rule, Policy: deref(v.Policy), What: v.Message}
+}
+
+func deref(ref *api.Ref) api.Ref {
+	if ref == nil {
+		return api.Ref{}
 	}
-	return compare(
-		Finding{Code: a.Code, Rule: a.Rule, Policy: a.Policy, What: a.Message},
-		Finding{Code: b.Code, Rule: b.Rule, Policy: b.Policy, What: b.Message},
-	)
+	return *ref
 }

@@ -405,7 +405,7 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
 	if e.decision != nil {
 		e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
-			return f.Code == api.ReasonOverridden && f.Policy != nil && c.view.Get(*f.Policy) == nil ||
+			return f.Code == api.ReasonOverridden && f.Policy != (api.Ref{}) && c.view.Get(f.Policy) == nil ||
 				f.Code == api.ReasonUnreached && f.Field == "spec.parentRefs" && c.isAttached(e.decision.Change.Object().Ref())
 		})
 	}

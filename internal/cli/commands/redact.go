@@ -14,7 +14,7 @@ func redactStep(e *evaluatedStep) {
 	for _, all := range [][]guard.Finding{e.decision.Denials, e.decision.Warnings, e.decision.Audits} {
 		for i := range all {
 			if f := &all[i]; !withoutValues[f.Code] {
-				f.What, f.Short, f.Advice = redactedMessage(f.Code, f.Rule, f.Policy, ""), "", ""
+				f.What, f.Short, f.Advice = redactedMessage(f.Code, f.Rule, f.Reason().Policy, ""), "", ""
 			}
 		}
 	}

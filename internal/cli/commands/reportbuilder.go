@@ -63,7 +63,7 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	}
 	b.Findings = append(b.Findings, report.Finding{
 		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
-		Rule: f.Rule, Policy: f.Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
+		Rule: f.Rule, Policy: f.Reason().Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
 		CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
 	})
 }
