@@ -583,8 +583,8 @@ func TestSubsets(t *testing.T) {
 
 func TestMessageNamesAtMostThreeWrites(t *testing.T) {
 	d := explain("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
-		{pending: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
-		{pending: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
+		{ref: api.Ref{Kind: "A", Name: "a"}}, {ref: api.Ref{Kind: "B", Name: "b"}},
+		{ref: api.Ref{Kind: "C", Name: "c"}}, {ref: api.Ref{Kind: "D", Name: "d"}}, {},
 	})
 	assert.Equal(t, []guard.Finding{{
 		What:  "no (together with the pending writes of A a, B b, C c and 2 more" + unseen,

@@ -75,12 +75,12 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		with := v
 		for i, e := range entries {
 			if some&(1<<i) != 0 {
-				with = with.With(e.pending.write.changes()...)
+				with = with.With(e.write.changes()...)
 			}
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.pending.ref != w.Change.Object().Ref() && own.Overlaps(e.pending.write.footprint(with, with.With(e.pending.write.changes()...))) {
+			if e.ref != w.Change.Object().Ref() && own.Overlaps(e.write.footprint(with, with.With(e.write.changes()...))) {
 				out[e] = true
 			}
 		}
@@ -124,8 +124,8 @@ func TestRelatedIsComplete(t *testing.T) {
 			}
 			for e := range must(s.view(), w, flying) {
 				had++
-				require.True(t, met[e.pending.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
-					seed, w.Change.Operation, w.Change.Object().Ref(), e.pending.write.Change.Operation, e.pending.ref, story.String())
+				require.True(t, met[e.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
+					seed, w.Change.Operation, w.Change.Object().Ref(), e.write.Change.Operation, e.ref, story.String())
 			}
 		}
 	}
