@@ -27,7 +27,7 @@ func (c *call) admit(ctx context.Context, v *snapshot.View) response {
 		return c.onOverload()
 	}
 	late := c.reserved.waitedTooLong(ctx)
-	v = c.latestView(v)
+	v = latestView(v, c.currentView(), kindOf(c.request))
 	resp := c.evaluateInTime(ctx, v)
 	if resp.view == nil {
 		resp.view = v
@@ -38,10 +38,9 @@ func (c *call) admit(ctx context.Context, v *snapshot.View) response {
 	return resp
 }
 
-// latestView returns the current view for a write that waited since the view v; v
-// itself if the kind of the write is being listed again.
-func (c *call) latestView(v *snapshot.View) *snapshot.View {
-	now, kind := c.currentView(), kindOf(c.request)
+// latestView returns the current view for a write of a kind that waited since the view v; v
+// itself if the kind is being listed again.
+func latestView(v, now *snapshot.View, kind api.PolicyKind) *snapshot.View {
 	if now.Kind(kind) != v.Kind(kind) {
 		return v
 	}

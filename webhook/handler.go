@@ -51,7 +51,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	// Not a ServeMux, which redirects unclean paths.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, known := s.trimToken(r.URL.EscapedPath())
+		path, known := trimToken(s.opts.Tokens, r.URL.EscapedPath())
 		handler, ok := handlers[path]
 		switch {
 		case !known:
@@ -71,12 +71,12 @@ func (s *Server) validating() endpoint {
 
 // trimToken returns a path without its token, "" if the token is not valid. ok is
 // false as long as there is no valid token at all.
-func (s *Server) trimToken(path string) (trimmed string, ok bool) {
-	if s.opts.Tokens == nil {
+func trimToken(tokens Tokens, path string) (trimmed string, ok bool) {
+	if tokens == nil {
 		return path, true
 	}
 	last := strings.LastIndexByte(path, '/')
-	accepted, known := s.opts.Tokens.Accepts(path[last+1:])
+	accepted, known := tokens.Accepts(path[last+1:])
 	if !accepted || last < 0 {
 		return "", known
 	}

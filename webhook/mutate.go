@@ -97,7 +97,7 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	}
 	text, err := annotations.Text(s.opts.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
-	case err == nil && s.refreshes(v, c.After.Ref().Namespace, after.Labels):
+	case err == nil && s.opts.Refresh && refreshes(after.Labels) && refreshes(v.NamespaceLabels(c.After.Ref().Namespace)):
 		return setAnnotation(name, after, text), nil
 	case err == nil:
 		return setAnnotation(name, after, annotations.AtLastWrite(text)), nil
@@ -108,10 +108,9 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	}
 }
 
-// refreshes reports whether the annotation of an object is updated without a write of it.
-func (s *Server) refreshes(v *snapshot.View, namespace string, labels map[string]string) bool {
-	return s.opts.Refresh && labels[api.LabelRefresh] != "false" && v.NamespaceLabels(namespace)[api.LabelRefresh] != "false"
-}
+// refreshes reports whether the labels of an object, or of its namespace, let its annotation
+// be updated without a write of it.
+func refreshes(labels map[string]string) bool { return labels[api.LabelRefresh] != "false" }
 
 // sameAnnotation reports whether two objects have the same annotation of a name.
 func (p mutableParts) sameAnnotation(name string, o mutableParts) bool {

@@ -162,34 +162,6 @@ func Links(o snapshot.Object) bool {
 	return !policy
 }
 
-// RoutesOnly returns the routes of all paths that a change affects, given the object
-// before and after it: for a route, and for a policy that only targets routes. Two such
-// changes without a common route do not overlap, and no view is needed to decide this.
-// ok is false for other changes.
-func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
-	for _, o := range objects {
-		switch o := o.(type) {
-		case nil:
-		case *gateway.Route:
-			routes = append(routes, o.Ref())
-		case *policykind.Policy:
-			if o.Kind.Attaches() || len(o.Backends) > 0 {
-				return nil, false
-			}
-			for i := range o.Targets {
-				t := &o.Targets[i]
-				if t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind()) {
-					return nil, false
-				}
-				routes = append(routes, t.Ref)
-			}
-		default:
-			return nil, false
-		}
-	}
-	return routes, true
-}
-
 // Through returns a function that reports whether a path goes through a touched object.
 // It ignores groups, which path elements do not have.
 func (f *Footprint) Through() func(path []api.PathElement) bool {
@@ -273,12 +245,17 @@ func (t tracer) addPolicy(p *policykind.Policy) {
 		case target.Ref.PolicyKind() == api.PolicyKind{Kind: gateway.KindMesh}:
 			t.touched[anything] = true
 		case target.Selector == nil:
-			t.touched[target.Ref] = true
+			t.touch(target.Ref)
 		}
 	}
 	for _, b := range p.Backends {
-		t.touched[b.Object] = true
+		t.touch(b.Object)
 	}
+}
+
+func (t tracer) touch(ref api.Ref) {
+	t.touched[ref] = true
+	t.relate(ref)
 }
 
 // relate adds an object as related, what can select it, and what it depends on.
@@ -336,5 +313,8 @@ func (t tracer) relateSelectors(ref api.Ref) {
 	if ref.Namespace != "" {
 		t.related[anyOf(kind, ref.Namespace)] = true
 		t.related[(&gateway.Namespace{Name: ref.Namespace}).Ref()] = true
+	}
+	if kind == (api.PolicyKind{Kind: gateway.KindNamespace}) { // its paths depend on the grants in it
+		t.related[grantsOf(ref.Name)], t.related[grantsOf("")] = true, true
 	}
 }

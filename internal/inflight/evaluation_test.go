@@ -163,40 +163,6 @@ func TestWritesInFlight(t *testing.T) {
 	}
 }
 
-// Whether a write meets others depends on nothing that another one left behind: not
-// on a dry run of an object in between, nor on another write of that object.
-func TestRelatedIsIndependentOfOthers(t *testing.T) {
-	away := worlds.RouteDoc("r", "[{}]", "other")
-	for name, between := range map[string]func(*harness){
-		"nothing": func(*harness) {},
-		"a dry run of the object that brings them together": func(s *harness) {
-			w := s.update(away, worlds.RouteDoc("r", "[{name: dry}]", "other"))
-			w.DryRun = true
-			s.admit(w)
-		},
-		"a dry run of another one": func(s *harness) {
-			w := s.create(worlds.RouteDoc("q", "[{}]", "edge"))
-			w.DryRun = true
-			s.admit(w)
-		},
-		"another write of it, which may not be stored": func(s *harness) {
-			s.admit(s.update(away, worlds.RouteDoc("r", "[{name: x}]", "other")))
-		},
-		"its event": func(s *harness) { s.observe(route, "11") },
-		"an event of another object": func(s *harness) {
-			s.observe(worlds.RouteDoc("q", "[{}]", "edge"), "11")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newHarness(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
-			s.admit(s.update(away, route))
-			s.admit(s.create(greedy))
-			between(s)
-			assert.Contains(t, s.met(s.create(limit)), "Paint app/greedy")
-		})
-	}
-}
-
 // A write that is admitted while another is evaluated may connect it with what was in
 // flight before.
 func TestConcurrentWriteConnectsOthers(t *testing.T) {
