@@ -90,10 +90,10 @@ func reroutesRequests(objects []snapshot.Object) bool {
 // that is not there, any hostname is touched.
 func (t tracer) addHostnames(r *gateway.Route) {
 	for _, p := range r.Parents {
-		g := t.view.GatewayOf(p)
+		set, found := t.view.Get(p.Ref()).(*gateway.ListenerSet)
 		switch {
-		case g != nil:
-			p.Namespace, p.Name = g.Namespace, g.Name
+		case found: // its gateway need not be there yet
+			p.Namespace, p.Name = set.GatewayNamespace, set.GatewayName
 		case p.Kind == gateway.KindService:
 			continue
 		case p.Kind != gateway.KindGateway:
