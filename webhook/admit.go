@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -12,49 +13,35 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// evaluator evaluates the requests of one webhook.
-type evaluator struct {
-	// span is the name of its trace span.
-	span string
-	// evaluate returns the response to a request on a view.
-	evaluate func(ctx context.Context, v *snapshot.View, c *call) response
-	// onFailure returns the response if evaluate panics or exceeds the deadline.
-	onFailure func(reason, message string) response
-	// onOverload returns the response if evaluate is not called, because there are too
-	// many reviews.
-	onOverload func() response
-}
-
 // grace is the time that an evaluation may take after its deadline.
 const grace = 50 * time.Millisecond
 
 // admit waits for a slot and evaluates a request on the view of that moment. If too
 // little time is left after the wait, the write is one of too many, and not one that
 // takes too long.
-func (s *Server) admit(ctx context.Context, v *snapshot.View, c *call) response {
-	_, waiting := s.startSpan(ctx, spanQueue)
-	ok := c.slots.acquireSlot(ctx, c.reserved.weight)
+func (c *call) admit(ctx context.Context, v *snapshot.View) response {
+	_, waiting := c.startSpan(ctx, spanQueue)
+	ok := acquire(ctx, c.slots, c.reserved.weight)
 	waiting.End()
 	if !ok {
-		return c.evaluator.onOverload()
+		return c.onOverload()
 	}
 	late := c.reserved.waitedTooLong(ctx)
-	v = s.latestView(v, c.request)
-	resp := s.evaluateInTime(ctx, v, c)
+	v = latestView(v, c.currentView(), kindOf(c.request))
+	resp := c.evaluateInTime(ctx, v)
 	if resp.view == nil {
 		resp.view = v
 	}
 	if late && resp.isTooMuch() && ctx.Err() != nil {
-		return c.evaluator.onOverload()
+		return c.onOverload()
 	}
 	return resp
 }
 
-// latestView returns the current view for a write that waited since the view v; v
-// itself if the kind of the write is being listed again.
-func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
-	now, _ := s.opts.Store.View()
-	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
+// latestView returns the current view for a write of a kind that waited since the view v; v
+// itself if the kind is being listed again.
+func latestView(v, now *snapshot.View, kind api.PolicyKind) *snapshot.View {
+	if now.Kind(kind) != v.Kind(kind) {
 		return v
 	}
 	return now
@@ -64,13 +51,13 @@ func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *
 // exceeds its deadline keeps its slot and its memory until it ends, but the response
 // does not wait for it: under failurePolicy Ignore a write without a response is
 // admitted.
-func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, c *call) response {
+func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 	responses := make(chan response, 1)
 	c.reserved.retain()
 	go func() {
 		defer c.reserved.release()
-		defer c.slots.releaseSlot(c.reserved.weight)
-		responses <- s.evaluateRecovered(ctx, v, c)
+		defer release(c.slots.needs(c.reserved.weight))
+		responses <- c.evaluateRecovered(ctx, v)
 	}()
 	select {
 	case resp := <-responses:
@@ -82,8 +69,8 @@ func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, c *call) 
 		return resp
 	case <-time.After(grace):
 		r := c.request
-		s.opts.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
-		return c.evaluator.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
+		c.opts.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
+		return c.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
 	}
 }
 
@@ -96,16 +83,56 @@ func deadlineMessage(r *admissionv1.AdmissionRequest) string {
 }
 
 // evaluateRecovered evaluates a request, and turns a panic into a response.
-func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, c *call) (resp response) {
-	ctx, span := s.startSpan(ctx, c.evaluator.span)
+func (c *call) evaluateRecovered(ctx context.Context, v *snapshot.View) (resp response) {
+	ctx, span := c.startSpan(ctx, c.endpoint.span)
 	defer span.End()
 	defer func() {
 		if p := recover(); p != nil {
 			span.SetStatus(spanError, api.DenialPanic)
-			s.opts.Metrics.panicked()
-			s.opts.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", c.request.UID, "stack", string(debug.Stack()))
-			resp = c.evaluator.onFailure(api.DenialPanic, "internal error: evaluation panicked; see the server log (uid "+string(c.request.UID)+")")
+			c.opts.Metrics.panics.Inc()
+			c.opts.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", c.request.UID, "stack", string(debug.Stack()))
+			resp = c.onFailure(api.DenialPanic, "internal error: evaluation panicked; see the server log (uid "+string(c.request.UID)+")")
 		}
 	}()
-	return c.evaluator.evaluate(ctx, v, c)
+	return c.evaluate(ctx, c, v)
+}
+
+// errNotListed is returned while a resource is not listed yet.
+var errNotListed = errors.New("not listed yet")
+
+// readyView returns the current view, or an error if a write of the kind cannot be
+// evaluated on it. The kind may become pending, or be listed, concurrently: a view
+// that was taken between two checks at which it was not pending is complete.
+func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
+	before := s.opts.Store.Pending(kind)
+	v, ready := s.opts.Store.View()
+	switch {
+	case !ready:
+		return nil, fmt.Errorf("%w: %v", errNotListed, s.opts.Store.Waiting())
+	case before || s.opts.Store.Pending(kind):
+		return nil, fmt.Errorf("%w: %s", errNotListed, kind)
+	case s.opts.CheckFresh != nil:
+		return v, s.opts.CheckFresh(kind)
+	}
+	return v, nil
+}
+
+// awaitCache waits while a watch is reopened, for at most half of the remaining time:
+// writes that another replica admitted meanwhile have to count here.
+func (s *Server) awaitCache(ctx context.Context) {
+	if s.opts.Await == nil {
+		return
+	}
+	ctx, cancel := withFraction(ctx, 2)
+	defer cancel()
+	s.opts.Await(ctx)
+}
+
+// withFraction returns a context with the remaining time divided by a divisor.
+func withFraction(ctx context.Context, divisor time.Duration) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/divisor)
 }

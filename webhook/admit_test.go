@@ -19,12 +19,12 @@ func BenchmarkAdmit(b *testing.B) {
 	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
 	v, _ := s.opts.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
-	e := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *call) response { return allow() }, s.denyFailed, s.denyOverloaded}
+	e := endpoint{webhookValidate, spanEvaluate, func(context.Context, *call, *snapshot.View) response { return allow() }, s.denyFailed, s.denyOverloaded}
 	b.ReportAllocs()
 	for b.Loop() {
 		l, ok := s.limiter.reserve(b.Context(), minWeight)
 		require.True(b, ok)
-		if a := s.admit(b.Context(), v, &call{evaluator: e, request: r, reserved: l}); !a.Allowed {
+		if a := (&call{Server: s, endpoint: e, request: r, reserved: l, slots: s.limiter}).admit(b.Context(), v); !a.Allowed {
 			b.Fatal(a.reason)
 		}
 		l.release()

@@ -32,28 +32,28 @@ func isDryRun(r *admissionv1.AdmissionRequest) bool { return r.DryRun != nil && 
 
 // coordinates reports whether the leader has to evaluate a write: a dry run is not
 // stored, and without denials nothing depends on who evaluates.
-func (s *Server) coordinates(c *call) bool {
-	return s.opts.Coordinator != nil && c.webhook == webhookValidate && !isDryRun(c.request) && s.opts.Enforcement.Denies()
+func (c *call) coordinates() bool {
+	return c.opts.Coordinator != nil && c.name == webhookValidate && !isDryRun(c.request) && c.opts.Enforcement.Denies()
 }
 
 // coordinate has a write evaluated by the leader: here, or by another replica.
-func (s *Server) coordinate(ctx context.Context, w http.ResponseWriter, c *call) {
+func (c *call) coordinate(ctx context.Context) {
 	var failed coordination.Place
 	for {
-		place, err := s.opts.Coordinator.Await(ctx, c.timeout, failed)
+		place, err := c.opts.Coordinator.Await(ctx, c.timeout, failed)
 		switch {
 		case err != nil:
-			s.rejectNoLeader(w, c, err)
+			c.rejectNoLeader(err)
 			return
 		case place.Local():
 			c.place = &place
-			if s.evaluateHere(ctx, w, c) {
+			if c.evaluateHere(ctx) {
 				return
 			}
 		case c.forwarded:
-			refuse(w)
+			refuse(c.w)
 			return
-		case s.forward(ctx, w, c, place):
+		case c.forward(ctx, place):
 			return
 		}
 		failed = place
@@ -62,55 +62,52 @@ func (s *Server) coordinate(ctx context.Context, w http.ResponseWriter, c *call)
 
 // stillLeads reports whether this replica evaluates in the term in which the evaluation
 // of a call began. That holds for a call that is not coordinated.
-func (s *Server) stillLeads(c *call) bool {
-	return c.place == nil || s.opts.Coordinator.Check(*c.place, c.timeout) == nil
+func (c *call) stillLeads() bool {
+	return c.place == nil || c.opts.Coordinator.Check(*c.place, c.timeout) == nil
 }
 
 // forward sends a review to the leader, and relays its response. It returns false if
 // there is none.
-func (s *Server) forward(ctx context.Context, w http.ResponseWriter, c *call, place coordination.Place) bool {
-	ctx, span := s.startSpan(ctx, spanForward)
+func (c *call) forward(ctx context.Context, place coordination.Place) bool {
+	ctx, span := c.startSpan(ctx, spanForward)
 	defer span.End()
 	trace := make(http.Header)
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(trace))
-	a, err := s.opts.Coordinator.Forward(ctx, place, coordination.Review{Body: c.body, Timeout: c.timeout, Trace: trace})
+	a, err := c.opts.Coordinator.Forward(ctx, place, coordination.Review{Body: c.body, Timeout: c.timeout, Trace: trace})
 	if err != nil {
-		s.opts.Log.V(1).Info("cannot forward", "uid", c.request.UID, "to", place.Address, "cause", err.Error())
+		c.opts.Log.V(1).Info("cannot forward", "uid", c.request.UID, "to", place.Address, "cause", err.Error())
 		return false
 	}
-	s.opts.Log.V(1).Info("forwarded", "uid", c.request.UID, "to", place.Address, "status", a.Status)
+	c.opts.Log.V(1).Info("forwarded", "uid", c.request.UID, "to", place.Address, "status", a.Status)
 	for _, name := range []string{"Content-Type", "Retry-After"} {
 		if value := a.Header.Get(name); value != "" {
-			w.Header().Set(name, value)
+			c.w.Header().Set(name, value)
 		}
 	}
 	if a.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Connection", "close") // as rejectUnavailable does
+		c.w.Header().Set("Connection", "close") // as unavailable does
 	}
-	s.closeIfDraining(w)
-	w.WriteHeader(a.Status)
-	if _, err := w.Write(a.Body); err != nil {
-		s.opts.Log.Error(err, "cannot write response", "webhook", c.webhook, "uid", c.request.UID)
-	}
+	c.closeIfDraining(c.w)
+	c.w.WriteHeader(a.Status)
+	_, err = c.w.Write(a.Body)
+	c.logUnwritten(err)
 	return true
 }
 
 // rejectNoLeader answers a write for which there was no leader in time. The client
 // retries. A system write must not be denied: its webhook has failurePolicy Ignore.
-func (s *Server) rejectNoLeader(w http.ResponseWriter, c *call, cause error) {
-	setSpanRejected(c.span, rejectedUnavailable)
+func (c *call) rejectNoLeader(cause error) {
 	if errors.Is(cause, coordination.ErrProtocol) || webhookconfig.SystemWrite(c.request) != "" {
-		s.rejectUnavailable(w, c.webhook, c.request, cause)
+		c.rejectUnavailable(cause)
 		return
 	}
-	s.opts.Metrics.unavailable(c.webhook)
-	s.opts.Log.V(1).Info("no leader", "uid", c.request.UID, "cause", cause.Error())
-	s.respond(w, c.request, c.webhook, s.denyUndecided(api.DenialNoLeader, noLeaderMessage))
+	c.rejected(rejectedUnavailable, "no leader", "cause", cause.Error())
+	c.respond(c.denyUndecided(api.DenialNoLeader, noLeaderMessage))
 }
 
 // PeerHandler returns the handler of reviews that other replicas forward.
 func (s *Server) PeerHandler() http.Handler {
-	validate := s.handler(webhookValidate, s.validator(), true)
+	validate := s.handler(s.validating(), true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.opts.Coordinator.Accepts(r.Header.Get(coordination.HeaderTerm)) {
 			refuse(w)
@@ -167,9 +164,9 @@ func (s *Server) currentView() *snapshot.View {
 
 // importedWrite decodes a write that another replica admitted.
 func (s *Server) importedWrite(ctx context.Context, p inflight.Pending) (inflight.Write, error) {
-	request, err := decodeReview(p.Review)
-	if err != nil {
-		return inflight.Write{}, err
+	request, invalid := decodeReview(p.Review)
+	if invalid != nil {
+		return inflight.Write{}, invalid
 	}
 	v := s.currentView()
 	c, err := decodeChange(v, request, s.opts.Now().Add(-p.Age))
@@ -179,7 +176,7 @@ func (s *Server) importedWrite(ctx context.Context, p inflight.Pending) (infligh
 	if err != nil {
 		return inflight.Write{}, fmt.Errorf("%s of %s: %w", request.Operation, refOf(request), err)
 	}
-	w := s.inFlightWrite(&call{request: request}, c)
+	w := s.inFlightWrite(request, c)
 	w.Review = func() []byte { return p.Review }
 	return w, nil
 }

@@ -103,7 +103,7 @@ func TestTooMuchIsAnsweredInAnyTerm(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+"?timeout=20ms", bytes.NewReader(review(t, create(t, routeLimits(1)))))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		d.handler(webhookValidate, d.slow(), false).ServeHTTP(w, r)
+		d.handler(d.slow(), false).ServeHTTP(w, r)
 		resp := responseOf(t, w)
 		assert.Equal(t, int32(http.StatusForbidden), resp.Result.Code)
 		assert.Equal(t, "TooMuch", resp.AuditAnnotations["denied"])

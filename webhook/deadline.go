@@ -93,8 +93,8 @@ func (s *Server) TimeoutProblem() error {
 
 // remaining returns the time that a request may take: the timeout of the API server less
 // the reserve, or what is left of that if another replica forwarded it.
-func (s *Server) remaining(c *call, r *http.Request) time.Duration {
-	d := c.timeout - s.opts.responseReserve(c.timeout)
+func (c *call) remaining(r *http.Request) time.Duration {
+	d := c.timeout - c.opts.responseReserve(c.timeout)
 	if !c.forwarded {
 		return d
 	}
@@ -105,17 +105,17 @@ func (s *Server) remaining(c *call, r *http.Request) time.Duration {
 	return min(d, max(time.Duration(left)*time.Millisecond-forwardReserve, 0))
 }
 
-// withLateReserve returns a context with the late reserve in place of the other one.
-func (s *Server) withLateReserve(ctx context.Context, c *call) (context.Context, context.CancelFunc) {
-	end, _ := ctx.Deadline()
-	return context.WithDeadline(ctx, end.Add(s.opts.responseReserve(c.timeout)-s.opts.lateReserve(c.timeout)))
-}
-
 // ignoredKinds are those whose webhooks always have failurePolicy Ignore, besides that of
 // system writes, which are never denied.
 var ignoredKinds = []api.PolicyKind{{Kind: gateway.KindService}, {Kind: gateway.KindNamespace}, policykind.KindDefinition}
 
-// isAdmittedLate reports whether the API server admits a write if the response is late.
-func (s *Server) isAdmittedLate(c *call) bool {
-	return c.webhook == webhookValidate && (s.opts.IgnoreFailures || slices.Contains(ignoredKinds, kindOf(c.request)))
+// withLateReserve returns a context with the late reserve in place of the other one, if the
+// API server admits the write of the call when the response is late.
+func (c *call) withLateReserve(ctx context.Context) (context.Context, context.CancelFunc) {
+	late := c.name == webhookValidate && (c.opts.IgnoreFailures || slices.Contains(ignoredKinds, kindOf(c.request)))
+	end, ok := ctx.Deadline()
+	if !late || !ok || c.forwarded {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end.Add(c.opts.responseReserve(c.timeout)-c.opts.lateReserve(c.timeout)))
 }

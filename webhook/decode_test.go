@@ -44,14 +44,6 @@ var unreadable = map[string]struct {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},
 		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
 	},
-	"a CREATE of null": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw("null")},
-		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
-	},
-	"an UPDATE without an object": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw("{}")},
-		"object: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
-	},
 	"an UPDATE without an old object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, Object: raw("{}")},
 		"oldObject: Required value: UPDATE of AuthPolicy.kuadrant.io has none",

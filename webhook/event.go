@@ -2,13 +2,11 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/json"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
@@ -31,7 +29,7 @@ const (
 // recordDenial records an Event for a denial, unless the write is a dry run or is to be
 // retried.
 func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, resp response) {
-	if s.opts.Events == nil || resp.reason == "" || resp.retry || r.DryRun != nil && *r.DryRun {
+	if s.opts.Events == nil || resp.reason == "" || resp.retry || isDryRun(r) {
 		return
 	}
 	about := regarding(r, resp)
@@ -51,7 +49,7 @@ func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, resp response) {
 func regarding(r *admissionv1.AdmissionRequest, resp response) *corev1.ObjectReference {
 	about := &corev1.ObjectReference{
 		APIVersion: schema.GroupVersion{Group: r.Kind.Group, Version: r.Kind.Version}.String(), Kind: r.Kind.Kind,
-		Namespace: r.Namespace, Name: cmp.Or(resp.object.Name, r.Name), UID: uidOf(r.OldObject.Raw),
+		Namespace: r.Namespace, Name: cmp.Or(resp.object.Name, r.Name), UID: metadataOf(r.OldObject.Raw).UID,
 	}
 	switch {
 	case r.Kind.Group == "" && r.Kind.Kind == gateway.KindNamespace:
@@ -62,18 +60,4 @@ func regarding(r *admissionv1.AdmissionRequest, resp response) *corev1.ObjectRef
 		return &corev1.ObjectReference{APIVersion: "v1", Kind: gateway.KindNamespace, Namespace: r.Namespace, Name: r.Namespace}
 	}
 	return about
-}
-
-// uidOf returns the uid of a stored object, by which "kubectl describe" finds its
-// Events; "" for an object that was never stored.
-func uidOf(data []byte) types.UID {
-	var o struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(data, &o) != nil {
-		return ""
-	}
-	return o.Metadata.UID
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"overrule.dev/overrule/internal/guard"
@@ -34,8 +35,8 @@ func (p *eventBuffer) Eventf(about, _ runtime.Object, eventtype, reason, action,
 	p.events = append(p.events, event{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
 }
 
-func limitsRef(uid string) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uidOf([]byte(`{"metadata":{"uid":"` + uid + `"}}`))}
+func limitsRef(uid types.UID) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uid}
 }
 
 func TestDenialRecordsEvent(t *testing.T) {

@@ -27,21 +27,36 @@ type Tokens interface {
 	Accepts(token string) (ok, known bool)
 }
 
+// endpoint is a webhook: its name, and how it evaluates requests.
+type endpoint struct {
+	name string
+	// span is the name of the trace span of evaluate.
+	span string
+	// evaluate returns the response to a request on a view.
+	evaluate func(ctx context.Context, c *call, v *snapshot.View) response
+	// onFailure returns the response if evaluate panics or exceeds the deadline.
+	onFailure func(reason, message string) response
+	// onOverload returns the response if evaluate is not called, because there are too
+	// many reviews.
+	onOverload func() response
+}
+
 // Handler returns the handler of PathValidate, PathMutate and PathReview. Requests for all
 // other paths get the same response, and their body is not read.
 func (s *Server) Handler() http.Handler {
 	handlers := map[string]http.Handler{
-		PathValidate: s.handler(webhookValidate, s.validator(), false),
-		PathMutate:   s.handler(webhookMutate, evaluator{spanAnnotate, s.mutate, allowOnFailure, allowOnOverload}, false),
-		PathReview:   s.handler(webhookReview, evaluator{spanAnswer, s.answerReview, denyReviewFailed, denyReviewOverloaded}, false),
+		PathValidate: s.handler(s.validating(), false),
+		PathMutate:   s.handler(endpoint{webhookMutate, spanAnnotate, mutate, allowOnFailure, allow}, false),
+		PathReview:   s.handler(endpoint{webhookReview, spanAnswer, answerReview, denyReviewFailed, denyReviewOverloaded}, false),
 	}
 	// Not a ServeMux, which redirects unclean paths.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, known := s.trimToken(r.URL.EscapedPath())
+		path, known := trimToken(s.opts.Tokens, r.URL.EscapedPath())
 		handler, ok := handlers[path]
 		switch {
 		case !known:
-			s.rejectNotReady(w)
+			s.opts.Metrics.reject(webhookNone, rejectedUnavailable)
+			retryElsewhere(w)
 		case !ok:
 			s.rejectUnknownPath(w, r)
 		default:
@@ -50,30 +65,31 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// validator returns the evaluator of the validating webhook.
-func (s *Server) validator() evaluator {
-	return evaluator{spanEvaluate, s.validate, s.denyFailed, s.denyOverloaded}
+func (s *Server) validating() endpoint {
+	return endpoint{webhookValidate, spanEvaluate, validate, s.denyFailed, s.denyOverloaded}
 }
 
 // trimToken returns a path without its token, "" if the token is not valid. ok is
 // false as long as there is no valid token at all.
-func (s *Server) trimToken(path string) (trimmed string, ok bool) {
-	if s.opts.Tokens == nil {
+func trimToken(tokens Tokens, path string) (trimmed string, ok bool) {
+	if tokens == nil {
 		return path, true
 	}
 	last := strings.LastIndexByte(path, '/')
-	accepted, known := s.opts.Tokens.Accepts(path[last+1:])
+	accepted, known := tokens.Accepts(path[last+1:])
 	if !accepted || last < 0 {
 		return "", known
 	}
 	return path[:last], known
 }
 
-// call is one call of a webhook.
+// call is one call of a webhook: a review, and how far it has come.
 type call struct {
-	webhook   string
-	evaluator evaluator
-	start     time.Time
+	*Server
+	endpoint
+
+	w     http.ResponseWriter
+	start time.Time
 	// timeout is how long the API server waits for the response, at most MaxTimeout.
 	timeout time.Duration
 	// forwarded is set if another replica sent the review.
@@ -81,7 +97,8 @@ type call struct {
 	span      trace.Span
 	reserved  *reservation
 	slots     slots
-	request   *admissionv1.AdmissionRequest
+	// request is what was decoded: only its uid if the review is rejected unread.
+	request *admissionv1.AdmissionRequest
 	// body is the review as it was received, nil if it is not coordinated.
 	body []byte
 	// place is this replica in the term in which it evaluates the write, nil if it is
@@ -89,98 +106,96 @@ type call struct {
 	place *coordination.Place
 }
 
-// handler returns the HTTP handler of an evaluator. The timeout of the call starts
-// here, as it does at the API server.
-func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handler {
+// handler returns the HTTP handler of an endpoint. The timeout of the call starts here, as
+// it does at the API server.
+func (s *Server) handler(e endpoint, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.callTimeout(r), forwarded: forwarded}
+		c := &call{
+			Server: s, endpoint: e, w: w, start: s.opts.Now(), timeout: s.callTimeout(r), forwarded: forwarded,
+			slots: s.limiter, request: &admissionv1.AdmissionRequest{},
+		}
 		var ctx context.Context
-		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
+		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, e.name)
 		defer c.span.End()
 		// The deadline of the review. evaluateInTime (admit.go) answers when it is missed.
-		ctx, cancel := context.WithTimeout(ctx, s.remaining(c, r))
+		ctx, cancel := context.WithTimeout(ctx, c.remaining(r))
 		defer cancel()
-		_, reading := s.startSpan(ctx, spanRead)
-		var ok bool
-		c.reserved, ok = s.limiter.reserve(ctx, r.ContentLength)
-		if !ok {
-			reading.End()
-			setSpanRejected(c.span, rejectedOverloaded)
-			s.rejectOverloaded(w, r, webhook, e)
+		if err := c.read(ctx, r); err != nil {
+			c.rejectUnread(r, err)
 			return
 		}
 		defer c.reserved.release()
-		err := s.readRequest(ctx, w, r, c)
-		reading.End()
-		if err != nil {
-			setSpanRejected(c.span, rejectedInvalidReview)
-			s.rejectReview(w, r, webhook, e, err)
-			return
-		}
-		if !forwarded {
-			s.opts.Metrics.lastReview.Set(float64(c.start.UnixMilli()) / 1000)
-		}
-		if !s.enterLane(c) {
-			setSpanRejected(c.span, rejectedOverloaded)
-			s.opts.Metrics.overloaded(webhook)
-			s.respond(w, c.request, webhook, e.onOverload())
-			return
-		}
-		if !forwarded && s.isAdmittedLate(c) {
-			ctx, cancel = s.withLateReserve(ctx, c)
-			defer cancel()
-		}
-		if s.coordinates(c) {
-			s.coordinate(ctx, w, c)
-			return
-		}
-		s.evaluateHere(ctx, w, c)
+		c.answer(ctx)
 	})
+}
+
+// answer answers a review that was read: here, or at the leader.
+func (c *call) answer(ctx context.Context) {
+	if !c.forwarded {
+		c.opts.Metrics.lastReview.Set(float64(c.start.UnixMilli()) / 1000)
+	}
+	if !c.enterLane() {
+		c.rejected(rejectedOverloaded, "overloaded")
+		c.respond(c.onOverload())
+		return
+	}
+	ctx, cancel := c.withLateReserve(ctx)
+	defer cancel()
+	if c.coordinates() {
+		c.coordinate(ctx)
+	} else {
+		c.evaluateHere(ctx)
+	}
 }
 
 // evaluateHere evaluates a write on this replica, and responds. It returns false, and
 // does not respond, if the replica stopped leading meanwhile. A write that is too much is
 // so on each replica.
-func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *call) bool {
-	s.awaitCache(ctx)
-	view, err := s.readyView(kindOf(c.request))
+func (c *call) evaluateHere(ctx context.Context) bool {
+	c.awaitCache(ctx)
+	view, err := c.readyView(kindOf(c.request))
 	if err != nil {
-		setSpanRejected(c.span, rejectedUnavailable)
-		s.rejectUnavailable(w, c.webhook, c.request, err)
+		c.rejectUnavailable(err)
 		return true
 	}
-	resp := s.admit(ctx, view, c)
-	if c.webhook != webhookReview {
-		resp = s.allowSystemWrites(c.request, resp)
+	resp := c.admit(ctx, view)
+	if c.name != webhookReview {
+		resp = c.allowSystemWrites(resp)
 	}
-	if !s.stillLeads(c) && !resp.isTooMuch() {
+	if !c.stillLeads() && !resp.isTooMuch() {
 		return false
 	}
-	s.recordVersion(&resp, c.webhook)
-	kind := kindLabel(view, c.request)
-	setSpanDecision(c.span, kind, c.request, resp)
-	s.report(c.webhook, kind, c.request, resp, s.opts.Now().Sub(c.start))
-	s.respond(w, c.request, c.webhook, resp)
+	if c.name == webhookValidate {
+		resp.recordVersion(c.opts.Replica)
+	}
+	c.report(kindLabel(view, c.request), resp)
+	c.respond(resp)
 	return true
 }
 
-// report reports a decision in metrics, log and Events.
-func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, resp response, took time.Duration) {
-	if webhook != webhookReview || r.Name != webhookconfig.ProbeName {
-		s.opts.Metrics.observe(webhook, kind, r.Operation, resp, took)
+// report reports a decision in metrics, trace, log and Events.
+func (c *call) report(kind string, resp response) {
+	setSpanDecision(c.span, kind, c.request, resp)
+	if c.name != webhookReview || c.request.Name != webhookconfig.ProbeName {
+		c.opts.Metrics.observe(c.name, kind, c.request.Operation, resp, c.opts.Now().Sub(c.start))
 	}
-	s.logDecision(webhook, r, resp)
-	if webhook != webhookReview { // of which nothing is left to look at
-		s.recordDenial(r, resp)
+	c.logDecision(resp)
+	if c.name != webhookReview { // of which nothing is left to look at
+		c.recordDenial(c.request, resp)
 	}
 }
 
 // respond writes a response. If the server drains, it closes the connection, also
 // for requests that arrived earlier.
-func (s *Server) respond(w http.ResponseWriter, r *admissionv1.AdmissionRequest, webhook string, resp response) {
-	s.closeIfDraining(w)
-	if err := writeResponse(w, r, resp); err != nil {
-		s.opts.Log.Error(err, "cannot write response", "webhook", webhook, "uid", r.UID)
+func (c *call) respond(resp response) {
+	c.closeIfDraining(c.w)
+	c.logUnwritten(writeResponse(c.w, c.request, resp))
+}
+
+// logUnwritten logs the error of a response that could not be written.
+func (c *call) logUnwritten(err error) {
+	if err != nil {
+		c.opts.Log.Error(err, "cannot write response", "webhook", c.name, "uid", c.request.UID)
 	}
 }
 
@@ -210,16 +225,16 @@ var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinitio
 
 // logDecision writes one line for a decision, without the content of the object. A
 // write that would be denied is logged at level 0: during a roll-out users read it.
-func (s *Server) logDecision(webhook string, r *admissionv1.AdmissionRequest, resp response) {
+func (c *call) logDecision(resp response) {
 	level := 1
 	if resp.Allowed && resp.reason != "" {
 		level = 0
 	}
-	l := s.opts.Log.V(level)
+	l, r := c.opts.Log.V(level), c.request
 	if !l.Enabled() {
 		return // computing the values takes time
 	}
-	l.Info("decision", "webhook", webhook, "uid", r.UID, "operation", r.Operation,
+	l.Info("decision", "webhook", c.name, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", resp.Allowed, "reason", resp.reason, "warnings", len(resp.Warnings),
 		"patched", len(resp.Patch) > 0, "dryRun", isDryRun(r), "evaluatedOn", resp.viewVersion())

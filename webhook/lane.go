@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,41 +85,25 @@ func (e *laneEntry) leave() {
 	}
 }
 
-// acquireSlot implements slots.
-func (e *laneEntry) acquireSlot(ctx context.Context, weight int64) bool {
-	e.lane.waiting.Inc()
-	defer e.lane.waiting.Dec()
-	if e.share.turn.Acquire(ctx, 1) != nil {
-		return false
-	}
-	large := largeReviewBytes(weight)
-	if large > 0 && e.lane.largeReviews.Acquire(ctx, large) != nil {
-		e.share.turn.Release(1)
-		return false
-	}
-	if e.lane.slots.Acquire(ctx, 1) != nil {
-		e.lane.largeReviews.Release(large)
-		e.share.turn.Release(1)
-		return false
-	}
-	return true
+// needs implements slots.
+func (e *laneEntry) needs(weight int64) []need {
+	return slices.Concat([]need{{e.share.turn, 1}}, largeNeeds(e.lane.largeReviews, weight), []need{{e.lane.slots, 1}})
 }
 
-// releaseSlot implements slots.
-func (e *laneEntry) releaseSlot(weight int64) {
-	e.lane.slots.Release(1)
-	e.lane.largeReviews.Release(largeReviewBytes(weight))
-	e.share.turn.Release(1)
+// await implements slots.
+func (e *laneEntry) await(ctx context.Context, n need) bool {
+	e.lane.waiting.Inc()
+	defer e.lane.waiting.Dec()
+	return n.of.Acquire(ctx, n.n) == nil
 }
 
 // enterLane moves what is not stored, and its memory, to the lane. It returns false if
 // there is no room for it.
-func (s *Server) enterLane(c *call) bool {
-	c.slots = s.limiter
-	if c.webhook != webhookReview && !isDryRun(c.request) {
+func (c *call) enterLane() bool {
+	if c.name != webhookReview && !isDryRun(c.request) {
 		return true
 	}
-	entry, ok := s.lane.enter(c.request.Namespace, c.reserved.weight)
+	entry, ok := c.lane.enter(c.request.Namespace, c.reserved.weight)
 	if !ok {
 		return false
 	}

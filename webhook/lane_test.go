@@ -42,7 +42,7 @@ func TestLaneIsFairByNamespace(t *testing.T) {
 			e, ok := l.enter(namespace, 1)
 			require.True(t, ok)
 			go func() {
-				if e.acquireSlot(t.Context(), 1) {
+				if acquire(t.Context(), e, 1) {
 					mu.Lock()
 					defer mu.Unlock()
 					order, running = append(order, namespace), append(running, e)
@@ -52,7 +52,7 @@ func TestLaneIsFairByNamespace(t *testing.T) {
 		}
 		finish := func() {
 			mu.Lock()
-			running[0].releaseSlot(1)
+			release(running[0].needs(1))
 			running[0].leave()
 			running = running[1:]
 			mu.Unlock()
@@ -123,12 +123,12 @@ func TestLaneWaitEndsWithItsContext(t *testing.T) {
 			require.True(t, e.share.turn.TryAcquire(blocked.turn) && l.largeReviews.TryAcquire(blocked.large) && l.slots.TryAcquire(blocked.slots))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			assert.False(t, e.acquireSlot(ctx, 2*largeReview))
+			assert.False(t, acquire(ctx, e, 2*largeReview))
 			e.share.turn.Release(blocked.turn)
 			l.largeReviews.Release(blocked.large)
 			l.slots.Release(blocked.slots)
-			assert.True(t, e.acquireSlot(t.Context(), 2*largeReview), "nothing was kept")
-			e.releaseSlot(2 * largeReview)
+			assert.True(t, acquire(t.Context(), e, 2*largeReview), "nothing was kept")
+			release(e.needs(2 * largeReview))
 			assert.True(t, e.share.turn.TryAcquire(1) && l.largeReviews.TryAcquire(maxLargeReviewBytes) && l.slots.TryAcquire(minLaneSlots))
 		})
 	}

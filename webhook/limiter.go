@@ -32,7 +32,7 @@ type limiter struct {
 	memory       *semaphore.Weighted
 	memorySize   int64 // bytes
 	maxReview    int64 // the most that one review takes of memory
-	slots        chan struct{}
+	slots        *semaphore.Weighted
 	largeReviews *semaphore.Weighted // bytes of the large reviews that are evaluated
 	maxQueue     int64
 	waiting      *atomic.Int64
@@ -43,36 +43,57 @@ type limiter struct {
 func newLimiter(o Options) limiter {
 	return limiter{
 		memory: semaphore.NewWeighted(o.MaxBytes), memorySize: o.MaxBytes, maxReview: o.BodyLimit,
-		slots: make(chan struct{}, o.MaxConcurrent), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: int64(o.MaxQueue),
+		slots: semaphore.NewWeighted(int64(o.MaxConcurrent)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: int64(o.MaxQueue),
 		waiting: new(atomic.Int64), waitingGauge: o.Metrics.waiting,
 	}
 }
 
 // slots are the evaluations that may run at once.
 type slots interface {
-	// acquireSlot waits until ctx ends for a slot for a review of a weight. It returns
-	// false if it did not get one.
-	acquireSlot(ctx context.Context, weight int64) (ok bool)
-	// releaseSlot frees what acquireSlot acquired for a review of a weight.
-	releaseSlot(weight int64)
+	// needs returns what the evaluation of a review of a weight needs.
+	needs(weight int64) []need
+	// await acquires one need, and waits for it until ctx ends. It returns false if it did
+	// not get it.
+	await(ctx context.Context, n need) bool
+}
+
+// need is a part of a semaphore.
+type need struct {
+	of *semaphore.Weighted
+	n  int64
+}
+
+// acquire waits until ctx ends for a slot for a review of a weight. It returns false if it
+// did not get one.
+func acquire(ctx context.Context, s slots, weight int64) (ok bool) {
+	needs := s.needs(weight)
+	for i, n := range needs {
+		if !s.await(ctx, n) {
+			release(needs[:i])
+			return false
+		}
+	}
+	return true
+}
+
+func release(needs []need) {
+	for _, n := range needs {
+		n.of.Release(n.n)
+	}
 }
 
 // setLimitDefaults sets the limits that are not positive.
 func (o *Options) setLimitDefaults() {
-	if o.MaxConcurrent <= 0 {
-		o.MaxConcurrent = slotsPerCPU * runtime.GOMAXPROCS(0)
-	}
-	if o.MaxQueue <= 0 {
-		o.MaxQueue = DefaultQueue
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.BodyLimit <= 0 {
-		o.BodyLimit = DefaultBodyLimit
-	}
-	if o.MaxObject <= 0 {
-		o.MaxObject = DefaultMaxObject
+	setDefault(&o.MaxConcurrent, slotsPerCPU*runtime.GOMAXPROCS(0))
+	setDefault(&o.MaxQueue, DefaultQueue)
+	setDefault(&o.MaxBytes, DefaultMaxBytes)
+	setDefault(&o.BodyLimit, DefaultBodyLimit)
+	setDefault(&o.MaxObject, DefaultMaxObject)
+}
+
+func setDefault[T int | int64](limit *T, value T) {
+	if *limit <= 0 {
+		*limit = value
 	}
 }
 
@@ -95,7 +116,7 @@ func (l limiter) reserve(ctx context.Context, length int64) (r *reservation, ok 
 	weight := min(max(length, minWeight), l.memorySize)
 	r = &reservation{free: func() { l.memory.Release(weight) }, weight: weight, arrived: time.Now()}
 	r.retain()
-	return r, l.memory.TryAcquire(r.weight) || l.inQueue(func() bool { return l.memory.Acquire(ctx, r.weight) == nil })
+	return r, l.await(ctx, need{l.memory, weight})
 }
 
 func (r *reservation) retain() { r.holders.Add(1) }
@@ -121,63 +142,32 @@ func (r *reservation) waitedTooLong(ctx context.Context) bool {
 	return ok && time.Until(end) < time.Since(r.arrived)
 }
 
-// acquireSlot implements slots. Before it waits for a slot, a large review waits for its
-// share of maxLargeReviewBytes. ok is also false if too many reviews wait already.
-func (l limiter) acquireSlot(ctx context.Context, weight int64) (ok bool) {
-	share := largeReviewBytes(weight)
-	if share > 0 && !l.largeReviews.TryAcquire(share) && !l.inQueue(func() bool { return l.largeReviews.Acquire(ctx, share) == nil }) {
-		return false
-	}
-	if ok = l.waitForSlot(ctx); !ok {
-		l.largeReviews.Release(share)
-	}
-	return ok
+// needs implements slots. Before it waits for a slot, a large review waits for its share of
+// maxLargeReviewBytes.
+func (l limiter) needs(weight int64) []need {
+	return append(largeNeeds(l.largeReviews, weight), need{l.slots, 1})
 }
 
-// largeReviewBytes is the share of maxLargeReviewBytes of a review of a weight.
-func largeReviewBytes(weight int64) int64 {
+// largeNeeds returns the share of maxLargeReviewBytes of a review of a weight, nil for a
+// small one.
+func largeNeeds(of *semaphore.Weighted, weight int64) []need {
 	if weight <= largeReview {
-		return 0
+		return nil
 	}
-	return min(weight, maxLargeReviewBytes)
+	return []need{{of, min(weight, maxLargeReviewBytes)}}
 }
 
-// waitForSlot waits until ctx ends for a slot.
-func (l limiter) waitForSlot(ctx context.Context) bool {
-	select {
-	case l.slots <- struct{}{}:
+// await implements slots. What has to wait is one of the reviews in the queue, unless the
+// queue is full.
+func (l limiter) await(ctx context.Context, n need) bool {
+	if n.of.TryAcquire(n.n) {
 		return true
-	default:
 	}
-	return l.inQueue(func() bool {
-		select {
-		case l.slots <- struct{}{}:
-			if ctx.Err() == nil {
-				return true
-			}
-			<-l.slots // both cases were ready: an evaluation that starts now is too late
-		case <-ctx.Done():
-		}
-		return false
-	})
-}
-
-// releaseSlot implements slots.
-func (l limiter) releaseSlot(weight int64) {
-	<-l.slots
-	l.largeReviews.Release(largeReviewBytes(weight))
-}
-
-// inQueue calls wait as one of the reviews in the queue, unless the queue is full.
-func (l limiter) inQueue(wait func() bool) bool {
+	defer l.waiting.Add(-1)
 	if l.waiting.Add(1) > l.maxQueue {
-		l.waiting.Add(-1)
 		return false
 	}
 	l.waitingGauge.Inc()
-	defer func() {
-		l.waiting.Add(-1)
-		l.waitingGauge.Dec()
-	}()
-	return wait()
+	defer l.waitingGauge.Dec()
+	return n.of.Acquire(ctx, n.n) == nil
 }

@@ -101,15 +101,6 @@ func TestUnreadableMetadata(t *testing.T) {
 	}
 }
 
-func TestDeleteCollection(t *testing.T) {
-	r := remove(t, withMetadata(acknowledge))
-	r.Name = "" // as deletecollection sends it
-	got := asked(t, r)
-	assert.Nil(t, got.After)
-	assert.Equal(t, api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra", Name: "gw-auth"}, got.Before.Ref())
-	assert.Equal(t, "0af1", got.Acknowledged)
-}
-
 func TestTerminatingNamespace(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))

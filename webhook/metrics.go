@@ -96,22 +96,5 @@ const (
 	rejectedClientCertificate = "client_certificate"
 )
 
-func (m *Metrics) unavailable(webhook string) {
-	m.rejected.WithLabelValues(webhook, rejectedUnavailable).Inc()
-}
-
-func (m *Metrics) overloaded(webhook string) {
-	m.rejected.WithLabelValues(webhook, rejectedOverloaded).Inc()
-}
-
-func (m *Metrics) invalidReview(webhook string) {
-	m.rejected.WithLabelValues(webhook, rejectedInvalidReview).Inc()
-}
-
-func (m *Metrics) unknownPath() { m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath).Inc() }
-
-func (m *Metrics) callerRejected() {
-	m.rejected.WithLabelValues(webhookNone, rejectedClientCertificate).Inc()
-}
-
-func (m *Metrics) panicked() { m.panics.Inc() }
+// reject counts a request that is not evaluated.
+func (m *Metrics) reject(webhook, reason string) { m.rejected.WithLabelValues(webhook, reason).Inc() }

@@ -20,23 +20,23 @@ import (
 
 // mutate writes our annotation. It never denies: the validating webhook gets the same
 // write.
-func (s *Server) mutate(ctx context.Context, v *snapshot.View, call *call) response {
+func mutate(ctx context.Context, call *call, v *snapshot.View) response {
 	r := call.request
 	resp := allow()
-	c, err := decodeChange(v, r, s.opts.Now())
+	c, err := decodeChange(v, r, call.opts.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return resp
 	}
 	ctx, cancel := withFraction(ctx, 3) // the validating webhook needs the rest
 	defer cancel()
-	ops, err := s.annotationPatch(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
+	ops, err := call.annotationPatch(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
 	if err != nil {
-		s.opts.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
+		call.opts.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
 		return resp
 	}
 	if len(ops) > 0 {
 		if err := resp.setPatch(ops); err != nil {
-			s.opts.Log.Error(err, "cannot encode patch", "uid", r.UID)
+			call.opts.Log.Error(err, "cannot encode patch", "uid", r.UID)
 		}
 	}
 	return resp
@@ -44,9 +44,6 @@ func (s *Server) mutate(ctx context.Context, v *snapshot.View, call *call) respo
 
 // allowOnFailure is the response of the mutating webhook if it fails.
 func allowOnFailure(string, string) response { return allow() }
-
-// allowOnOverload is the response of the mutating webhook if there are too many reviews.
-func allowOnOverload() response { return allow() }
 
 // patchOperation is one operation of a JSON patch (RFC 6902).
 type patchOperation struct {
@@ -100,7 +97,7 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	}
 	text, err := annotations.Text(s.opts.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
-	case err == nil && s.refreshes(v, c.After.Ref().Namespace, after.Labels):
+	case err == nil && s.opts.Refresh && refreshes(after.Labels) && refreshes(v.NamespaceLabels(c.After.Ref().Namespace)):
 		return setAnnotation(name, after, text), nil
 	case err == nil:
 		return setAnnotation(name, after, annotations.AtLastWrite(text)), nil
@@ -111,10 +108,9 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	}
 }
 
-// refreshes reports whether the annotation of an object is updated without a write of it.
-func (s *Server) refreshes(v *snapshot.View, namespace string, labels map[string]string) bool {
-	return s.opts.Refresh && labels[api.LabelRefresh] != "false" && v.NamespaceLabels(namespace)[api.LabelRefresh] != "false"
-}
+// refreshes reports whether the labels of an object, or of its namespace, let its annotation
+// be updated without a write of it.
+func refreshes(labels map[string]string) bool { return labels[api.LabelRefresh] != "false" }
 
 // sameAnnotation reports whether two objects have the same annotation of a name.
 func (p mutableParts) sameAnnotation(name string, o mutableParts) bool {

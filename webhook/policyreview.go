@@ -57,72 +57,72 @@ func denyReviewFailed(reason, message string) response {
 // answerReview answers an EffectivePolicyReview in its status. Whatever is wrong with the
 // question is a denial, whose message kubectl prints. An object that does not exist and
 // one that the user is not allowed to get have the same one.
-func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) response {
+func answerReview(ctx context.Context, c *call, v *snapshot.View) response {
 	r := c.request
-	if kindOf(r) != kindReview || r.SubResource != "" {
-		return deny(string(api.ReasonInvalid), "must be an EffectivePolicyReview")
-	}
-	if !isDryRun(r) {
+	switch {
+	case kindOf(r) != kindReview || r.SubResource != "":
+		return denyInvalid("must be an EffectivePolicyReview")
+	case !isDryRun(r):
 		return deny(api.DenialNotDryRun, notDryRunMessage)
-	}
-	if s.opts.Readers == nil {
-		return deny(string(api.ReasonInvalid), "EffectivePolicyReviews are not supported")
-	}
-	if len(r.Object.Raw) > maxReviewBytes {
-		return deny(string(api.ReasonInvalid), fmt.Sprintf("an EffectivePolicyReview must not have more than %d bytes", maxReviewBytes))
+	case c.opts.Readers == nil:
+		return denyInvalid("EffectivePolicyReviews are not supported")
+	case len(r.Object.Raw) > maxReviewBytes:
+		return denyInvalid(fmt.Sprintf("an EffectivePolicyReview must not have more than %d bytes", maxReviewBytes))
 	}
 	review, err := decode.As[reviewDocument](r.Object.Raw)
 	if err != nil {
-		return deny(string(api.ReasonInvalid), printable(fmt.Sprintf("invalid EffectivePolicyReview: %v", err)))
+		return denyInvalid(fmt.Sprintf("invalid EffectivePolicyReview: %v", err))
 	}
 	q, errs := question(v, r.Namespace, &review.Spec)
 	if len(errs) > 0 {
-		return deny(string(api.ReasonInvalid), printable(fieldMessage(errs)))
+		return denyInvalid(fieldMessage(errs))
 	}
-	reader := &reviewReader{ctx: ctx, time: effective.NewBudget(ctx, 0), readers: s.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
+	reader := &reviewReader{ctx: ctx, time: effective.NewBudget(ctx, 0), readers: c.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
 	ref := objectOf(&review.Spec.Object, r.Namespace)
-	if hidden := reader.hides(ref); reader.err == nil && (hidden || v.Get(ref) == nil) {
+	switch hidden := reader.hides(ref); {
+	case reader.err != nil:
+		return c.denyUnknownRights(reader)
+	case hidden || v.Get(ref) == nil:
 		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
 	}
-	if reader.err == nil {
-		q.Engine, q.Objects, q.Hides = s.opts.Guard.Engine, []snapshot.Object{v.Get(ref)}, reader.hides
-		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
-		return s.answerQuestion(ctx, c, q, reader)
-	}
-	return s.denyUnknownRights(c, reader)
+	q.Engine, q.Objects, q.Hides = c.opts.Guard.Engine, []snapshot.Object{v.Get(ref)}, reader.hides
+	q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
+	return c.answerQuestion(ctx, q, reader)
 }
 
 // answerQuestion returns the answer as a patch of the status.
-func (s *Server) answerQuestion(ctx context.Context, c *call, q lookup.Answerer, reader *reviewReader) response {
+func (c *call) answerQuestion(ctx context.Context, q *lookup.Query, reader *reviewReader) response {
 	status, err := q.Answer(ctx)
 	switch {
 	case reader.err != nil:
-		return s.denyUnknownRights(c, reader)
+		return c.denyUnknownRights(reader)
 	case errors.Is(err, effective.ErrTooMuch):
 		return deny(string(api.ReasonTooMuch), tooMuchMessage)
 	case errors.Is(err, lookup.ErrNotFound):
 		return deny(api.DenialNotFound, printable(err.Error()))
 	case err != nil:
-		return deny(string(api.ReasonInvalid), printable(err.Error()))
+		return denyInvalid(err.Error())
 	}
 	if reader.asked > maxReviewedObjects {
 		status.Message = strings.TrimSpace(fmt.Sprintf("%s\nYour rights were checked for %d objects one by one, and values of the others are left out; set spec.policyKinds", status.Message, maxReviewedObjects))
 	}
 	resp := allow()
 	if err := resp.setPatch([]patchOperation{{Op: "add", Path: "/status", Value: status}}); err != nil {
-		s.opts.Log.Error(err, "cannot encode the answer of a review")
-		return deny(string(api.ReasonInvalid), "internal error: cannot encode the answer")
+		c.opts.Log.Error(err, "cannot encode the answer of a review")
+		return denyInvalid("internal error: cannot encode the answer")
 	}
 	return resp
 }
 
+func denyInvalid(message string) response { return deny(string(api.ReasonInvalid), printable(message)) }
+
 // denyUnknownRights denies a review because the rights of the user are not known. The
 // cause is only logged. If the answer took the time, it would take it again.
-func (s *Server) denyUnknownRights(c *call, reader *reviewReader) response {
+func (c *call) denyUnknownRights(reader *reviewReader) response {
 	if reader.time.Exceeded() != nil {
 		return deny(string(api.ReasonTooMuch), tooMuchMessage)
 	}
-	s.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", c.request.UID)
+	c.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", c.request.UID)
 	return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
 }
 

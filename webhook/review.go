@@ -34,13 +34,12 @@ func (e *reviewError) code() string {
 	return string(api.ReasonInvalid)
 }
 
-func newReviewError(status int, format string, args ...any) error {
+func newReviewError(status int, format string, args ...any) *reviewError {
 	return &reviewError{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
-// readReview reads the review of a request of at most limit bytes into a buffer. Its
-// errors are *reviewError.
-func readReview(r *http.Request, limit int64, body *bytes.Buffer) (*admissionv1.AdmissionRequest, error) {
+// readReview reads the review of a request of at most limit bytes into a buffer.
+func readReview(r *http.Request, limit int64, body *bytes.Buffer) (*admissionv1.AdmissionRequest, *reviewError) {
 	if r.Method != http.MethodPost {
 		return nil, newReviewError(http.StatusMethodNotAllowed, "method %s not allowed: must be POST", r.Method)
 	}
@@ -49,16 +48,15 @@ func readReview(r *http.Request, limit int64, body *bytes.Buffer) (*admissionv1.
 	}
 	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
 	if err := readBody(body, r.Body, limit); err != nil {
-		return nil, withUID(err, body.Bytes())
+		return nil, err.withUID(body.Bytes())
 	}
 	return decodeReview(body.Bytes())
 }
 
-// decodeReview decodes a review. Its errors are *reviewError.
-func decodeReview(body []byte) (*admissionv1.AdmissionRequest, error) {
+func decodeReview(body []byte) (*admissionv1.AdmissionRequest, *reviewError) {
 	review, err := decode.As[admissionv1.AdmissionReview](body)
 	if err != nil {
-		return nil, withUID(newReviewError(http.StatusBadRequest, "invalid AdmissionReview: %v", err), body)
+		return nil, newReviewError(http.StatusBadRequest, "invalid AdmissionReview: %v", err).withUID(body)
 	}
 	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
 		return nil, newReviewError(http.StatusBadRequest, "unsupported object %s: must be an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
@@ -69,13 +67,10 @@ func decodeReview(body []byte) (*admissionv1.AdmissionRequest, error) {
 	return review.Request, nil
 }
 
-// withUID adds the uid at the start of the body to a reviewError.
-func withUID(err error, body []byte) error {
-	uid, failed := uidOfReview(bytes.NewReader(body))
-	if b, ok := errors.AsType[*reviewError](err); ok && failed == nil {
-		b.uid = uid
-	}
-	return err
+// withUID adds the uid at the start of the body.
+func (e *reviewError) withUID(body []byte) *reviewError {
+	e.uid = uidOfReview(bytes.NewReader(body))
+	return e
 }
 
 // bodyPool reuses buffers: the decoded review does not refer to them. Buffers larger
@@ -95,7 +90,7 @@ func releaseBody(body *bytes.Buffer) {
 	}
 }
 
-func readBody(into *bytes.Buffer, body io.Reader, limit int64) error {
+func readBody(into *bytes.Buffer, body io.Reader, limit int64) *reviewError {
 	n, err := into.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -186,21 +186,6 @@ func homeless() string {
 	return strings.Replace(routeLimits(100), "name: toystore}", "name: nothing}", 1)
 }
 
-func TestOverloadWithEnforcementWarn(t *testing.T) {
-	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
-	defer close(b.free)
-	body := review(t, create(t, homeless()))
-	go d.post(t, PathValidate, body)
-	<-b.asked
-	d.limiter.waiting.Store(1)
-
-	a := d.validated(t, create(t, routeLimits(20)))
-	assert.True(t, a.Allowed)
-	assert.Equal(t, []string{"would be denied: " + overloadMessage}, a.Warnings)
-	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, routeLimits(20))))
-}
-
 func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 	var none []snapshot.Object
 	return none[len(none)], nil

@@ -39,14 +39,14 @@ func as(user string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequ
 	return r
 }
 
-// answering sends a request to an evaluator that always returns the same response.
+// answering sends a request to an endpoint that always returns the same response.
 func (d *testServer) answering(t *testing.T, r *admissionv1.AdmissionRequest, a response) *admissionv1.AdmissionResponse {
 	t.Helper()
-	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *call) response { return a }, d.denyFailed, d.denyOverloaded}
+	j := endpoint{webhookValidate, spanEvaluate, func(context.Context, *call, *snapshot.View) response { return a }, d.denyFailed, d.denyOverloaded}
 	q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, strings.NewReader(string(review(t, r))))
 	q.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	d.handler(webhookValidate, j, false).ServeHTTP(w, q)
+	d.handler(j, false).ServeHTTP(w, q)
 	return responseOf(t, w)
 }
 

@@ -14,22 +14,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Attributes of spans. They hold names, and never the content of an object: users who
-// are allowed to read traces may not be allowed to read policies.
-const (
-	attrUID       = attribute.Key("overrule.uid")
-	attrKind      = attribute.Key("overrule.kind")
-	attrNamespace = attribute.Key("overrule.namespace")
-	attrName      = attribute.Key("overrule.name")
-	attrOperation = attribute.Key("overrule.operation")
-	attrDryRun    = attribute.Key("overrule.dry_run")
-	attrAllowed   = attribute.Key("overrule.allowed")
-	attrReason    = attribute.Key("overrule.reason")
-	attrWarnings  = attribute.Key("overrule.warnings")
-	attrPaths     = attribute.Key("overrule.paths")
-	attrRejected  = attribute.Key("overrule.rejected")
-)
-
 // Child spans of the span of a review.
 const (
 	spanRead     = "read request"
@@ -68,27 +52,29 @@ func (s *Server) startSpan(ctx context.Context, name string) (context.Context, t
 // setSpanRejected sets on the span of a request why it was not evaluated.
 func setSpanRejected(span trace.Span, reason string) {
 	if span.IsRecording() {
-		span.SetAttributes(attrRejected.String(reason))
+		span.SetAttributes(attribute.String("overrule.rejected", reason))
 		span.SetStatus(spanError, reason)
 	}
 }
 
 // setSpanDecision sets the request and the decision on the span of a review. A denial
-// is not an error.
+// is not an error. The attributes hold names, and never the content of an object: users who
+// are allowed to read traces may not be allowed to read policies.
 func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionRequest, resp response) {
 	if !span.IsRecording() {
 		return // computing the values takes time
 	}
 	span.SetAttributes(
-		attrUID.String(string(r.UID)), attrKind.String(kind), attrNamespace.String(r.Namespace), attrName.String(r.Name),
-		attrOperation.String(operationLabel(r.Operation)), attrDryRun.Bool(isDryRun(r)),
-		attrAllowed.Bool(resp.Allowed), attrWarnings.Int(len(resp.Warnings)),
+		attribute.String("overrule.uid", string(r.UID)), attribute.String("overrule.kind", kind),
+		attribute.String("overrule.namespace", r.Namespace), attribute.String("overrule.name", r.Name),
+		attribute.String("overrule.operation", operationLabel(r.Operation)), attribute.Bool("overrule.dry_run", isDryRun(r)),
+		attribute.Bool("overrule.allowed", resp.Allowed), attribute.Int("overrule.warnings", len(resp.Warnings)),
 	)
 	if resp.reason != "" {
-		span.SetAttributes(attrReason.String(resp.reason))
+		span.SetAttributes(attribute.String("overrule.reason", resp.reason))
 	}
 	if resp.evaluated {
-		span.SetAttributes(attrPaths.Int(resp.paths))
+		span.SetAttributes(attribute.Int("overrule.paths", resp.paths))
 	}
 	if resp.reason == api.DenialFailed || resp.reason == api.DenialPanic {
 		span.SetStatus(spanError, resp.reason)

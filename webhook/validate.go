@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,42 +18,43 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // validate decides on a write.
-func (s *Server) validate(ctx context.Context, v *snapshot.View, call *call) response {
-	r := call.request
+func validate(ctx context.Context, call *call, v *snapshot.View) response {
+	r, maxObject := call.request, call.opts.MaxObject
 	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
-		return s.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
+		return call.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
 	}
-	c, err := decodeChange(v, r, s.opts.Now())
+	c, err := decodeChange(v, r, call.opts.Now())
 	switch {
 	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !subresourceMatters(v, r):
 		return allow() // a status does not affect effective policies
 	case err != nil:
-		return s.denyFailed(string(api.ReasonInvalid), err.Error())
-	case s.tooLarge(r):
-		return s.denyFailed(string(api.ReasonTooMuch), s.tooLargeMessage(r))
+		return call.denyFailed(string(api.ReasonInvalid), err.Error())
+	case tooLarge(r, maxObject):
+		return call.denyFailed(string(api.ReasonTooMuch), tooLargeMessage(r, maxObject))
 	}
-	if err := s.useStored(ctx, v, r, &c); err != nil {
-		return s.denyUndecided(api.DenialFailed, evaluationFailed(err))
+	if err := call.useStored(ctx, v, r, &c); err != nil {
+		return call.denyUndecided(api.DenialFailed, evaluationFailed(err))
 	}
 	if policyUnchanged(r, c) {
 		return allow()
 	}
-	resp, err := s.evaluateChange(ctx, v, call, c)
+	resp, err := call.decide(ctx, v, c)
 	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
 	case errors.Is(err, effective.ErrTooMuch):
-		return s.denyFailed(string(api.ReasonTooMuch), deadlineMessage(r))
+		return call.denyFailed(string(api.ReasonTooMuch), deadlineMessage(r))
 	case errors.Is(err, coordination.ErrNotLeading):
-		return s.denyUndecided(api.DenialNoLeader, noLeaderMessage)
+		return call.denyUndecided(api.DenialNoLeader, noLeaderMessage)
 	case unseen != nil:
-		return s.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
+		return call.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
 	case errors.Is(err, guard.ErrPermissions):
-		return s.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err))
+		return call.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err))
 	case err != nil: // a read from the API server failed
-		return s.denyUndecided(api.DenialFailed, evaluationFailed(err))
+		return call.denyUndecided(api.DenialFailed, evaluationFailed(err))
 	}
 	return resp
 }
@@ -61,47 +63,37 @@ func evaluationFailed(err error) string {
 	return fmt.Sprintf("cannot evaluate this write: %v; retry in 1s", err)
 }
 
-// evaluateChange evaluates a change together with the writes in flight.
-func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, call *call, c guard.Change) (response, error) {
-	if s.opts.InFlight == nil {
-		d, err := s.opts.Guard.Evaluate(ctx, v, c, nil)
-		if err != nil {
-			return response{}, err
+// decide evaluates a change together with the writes in flight.
+func (c *call) decide(ctx context.Context, v *snapshot.View, change guard.Change) (response, error) {
+	latest := func() *snapshot.View { // that of the last attempt
+		if c.opts.InFlight != nil {
+			v = c.currentView()
 		}
-		resp := fromDecision(d, s.opts.Enforcement)
-		resp.view = v
-		return resp, nil
+		return v
 	}
-	var latest *snapshot.View // that of the last attempt
-	current := func() *snapshot.View {
-		latest, _ = s.opts.Store.View()
-		return latest
+	w := c.inFlightWrite(c.request, change)
+	if c.place != nil {
+		w.Admissible = func() error { return c.opts.Coordinator.Check(*c.place, c.timeout) }
+		w.Review = func() []byte { return c.body }
 	}
-	d, err := s.opts.InFlight.Evaluate(ctx, s.opts.Guard, current, s.inFlightWrite(call, c))
+	d, err := c.opts.InFlight.Evaluate(ctx, c.opts.Guard, latest, w)
 	if err != nil {
 		return response{}, err
 	}
-	resp := fromDecision(d.Decision, s.opts.Enforcement)
-	resp.view = latest
-	if d.Retry {
+	resp := fromDecision(d.Decision, c.opts.Enforcement)
+	if resp.view = v; d.Retry {
 		resp.retryLater()
 	}
 	return resp, nil
 }
 
 // inFlightWrite returns a change for the log of writes in flight.
-func (s *Server) inFlightWrite(call *call, c guard.Change) inflight.Write {
-	r := call.request
-	w := inflight.Write{
+func (s *Server) inFlightWrite(r *admissionv1.AdmissionRequest, c guard.Change) inflight.Write {
+	return inflight.Write{
 		Change: c, Precondition: func() inflight.Precondition { return preconditionOf(r) },
 		Size: int64(len(r.Object.Raw)), Generated: hasGeneratedName(r), Finalized: removesLastFinalizer(r),
 		DryRun: isDryRun(r), Enforcement: s.opts.Enforcement,
 	}
-	if call.place != nil {
-		w.Admissible = func() error { return s.opts.Coordinator.Check(*call.place, call.timeout) }
-		w.Review = func() []byte { return call.body }
-	}
-	return w
 }
 
 // denyFailed denies a write that could not be evaluated, so that no object can be
@@ -164,17 +156,45 @@ const DefaultMaxObject = 1536 << 10
 // the request to etcd makes them larger. Objects of built-in kinds are stored in another
 // form. An object that is no larger than before was stored as it is: then the limit is
 // not that of this etcd.
-func (s *Server) tooLarge(r *admissionv1.AdmissionRequest) bool {
+func tooLarge(r *admissionv1.AdmissionRequest, limit int64) bool {
 	size := int64(len(r.Object.Raw))
 	custom := r.Kind.Group != "" && r.Kind.Group != apiextensionsv1.GroupName
-	return custom && r.SubResource == "" && size > s.opts.MaxObject && size > int64(len(r.OldObject.Raw))
+	return custom && r.SubResource == "" && size > limit && size > int64(len(r.OldObject.Raw))
 }
 
-func (s *Server) tooLargeMessage(r *admissionv1.AdmissionRequest) string {
+func tooLargeMessage(r *admissionv1.AdmissionRequest, limit int64) string {
 	return fmt.Sprintf("%s: %s is too large: %d bytes, the limit is %d (--max-object-bytes); split the object or remove annotations",
-		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), s.opts.MaxObject)
+		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), limit)
 }
 
 func refOf(r *admissionv1.AdmissionRequest) api.Ref {
 	return api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// allowSystemWrites allows a system write (webhookconfig.SystemWrite) that was denied
+// because it could not be evaluated: its webhook has failurePolicy Ignore, but a denial
+// is not a failure, and a controller would retry for ever. The cause goes to the audit
+// log. A deletion that was evaluated keeps its decision.
+func (c *call) allowSystemWrites(resp response) response {
+	r := c.request
+	evaluated := resp.evaluated && resp.reason != string(api.ReasonTooMuch)
+	// In another version, both objects may lack a field of the stored one.
+	if resp.reason == "" || evaluated && (r.Operation == admissionv1.Delete || otherVersion(r)) {
+		return resp
+	}
+	cause := webhookconfig.SystemWrite(r)
+	if cause == "" {
+		return resp
+	}
+	c.opts.Log.Info("system write not denied", "cause", cause, "reason", resp.reason, "uid", r.UID, "operation", r.Operation,
+		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
+	message := resp.message
+	if prefix := resp.reason + ": "; !strings.HasPrefix(message, prefix) {
+		message = prefix + message
+	}
+	resp.setAuditAnnotation(auditAnnotationAudit, message+" (not denied: "+cause+")")
+	delete(resp.AuditAnnotations, auditAnnotationDenied)
+	delete(resp.AuditAnnotations, auditAnnotationWouldDeny)
+	resp.Allowed, resp.Result, resp.Warnings, resp.reason, resp.retry = true, nil, nil, "", false
+	return resp
 }

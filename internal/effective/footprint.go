@@ -16,41 +16,58 @@ import (
 // can affect the same path only if their footprints overlap. The reverse does not hold:
 // footprints may overlap without need.
 type Footprint struct {
-	all bool
 	// touched are the objects whose paths change, and references that stand for many:
 	// the grants of a namespace (grantsOf), the objects of a kind from which a selector
-	// selects (anyOf).
+	// selects (anyOf), all (anything).
 	touched map[api.Ref]bool
 	// related are the other objects that such paths go through or depend on, above and
 	// below. What is under a root is not listed: it has the root as a related object.
 	related map[api.Ref]bool
+	// links and selects are set for all changes of an object for which the functions of
+	// these names hold.
+	links, selects bool
+}
+
+// anything stands for all objects. Every footprint has it.
+var anything = api.Ref{Kind: "*"}
+
+func newFootprint() *Footprint {
+	return &Footprint{touched: make(map[api.Ref]bool), related: map[api.Ref]bool{anything: true}}
 }
 
 // Everywhere returns the footprint of a change that can affect any path.
-func Everywhere() *Footprint { return &Footprint{all: true} }
+func Everywhere() *Footprint {
+	f := newFootprint()
+	f.touched[anything] = true
+	return f
+}
 
-// FootprintOf returns the footprint of a change, given the object before and after it.
-// Related objects are looked up in the views: those before and after, with and without
-// other changes.
+// FootprintOf returns the footprint of a change, given the object before and after it: the
+// objects that it names, and all that the paths of its scope depend on. These are looked up
+// in the views: those before and after, with and without other changes.
 func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
-	f := &Footprint{touched: make(map[api.Ref]bool), related: make(map[api.Ref]bool)}
-	reroutes := reroutesRequests(objects)
+	f := newFootprint()
+	reroutes, scope := reroutesRequests(objects), ScopeOf(objects...)
 	for _, v := range views {
-		t := tracer{f, v}
+		t := tracer{f, v, make(map[api.Ref]bool)}
 		for _, o := range objects {
 			if o == nil {
 				continue
 			}
+			f.links, f.selects = f.links || Links(o), f.selects || selects(o)
 			t.addChange(o)
-			switch o := o.(type) {
-			case *gateway.Route:
-				if reroutes {
-					t.addHostnames(o)
-				}
-			case *gateway.ListenerSet:
-				t.touched[hostnameAt(gateway.KindGateway, o.GatewayNamespace, o.GatewayName, "")] = true
-				t.related[hostnameAt(o.Ref().Kind, o.Namespace, o.Name, "")] = true
+			if r, ok := o.(*gateway.Route); ok && reroutes {
+				t.addHostnames(r)
 			}
+		}
+		if f.All() {
+			return f
+		}
+		for o := range scope.plan(v).objects() {
+			if len(scope.Grants) > 0 {
+				t.touched[o.Ref()] = true
+			}
+			t.relate(o.Ref())
 		}
 	}
 	return f
@@ -73,10 +90,10 @@ func reroutesRequests(objects []snapshot.Object) bool {
 // that is not there, any hostname is touched.
 func (t tracer) addHostnames(r *gateway.Route) {
 	for _, p := range r.Parents {
-		g := t.view.GatewayOf(p)
+		set, found := t.view.Get(p.Ref()).(*gateway.ListenerSet)
 		switch {
-		case g != nil:
-			p.Namespace, p.Name = g.Namespace, g.Name
+		case found: // its gateway need not be there yet
+			p.Namespace, p.Name = set.GatewayNamespace, set.GatewayName
 		case p.Kind == gateway.KindService:
 			continue
 		case p.Kind != gateway.KindGateway:
@@ -99,11 +116,18 @@ func hostnameAt(kind, namespace, name, hostname string) api.Ref {
 
 // Overlaps reports whether two changes can affect the same path.
 func (f *Footprint) Overlaps(o *Footprint) bool {
-	return f.all || o.all || intersect(f.touched, o.touched) || intersect(f.touched, o.related) || intersect(f.related, o.touched)
+	return intersect(f.touched, o.touched) || intersect(f.touched, o.related) || intersect(f.related, o.touched)
 }
 
 // All reports whether the change can affect any path.
-func (f *Footprint) All() bool { return f.all }
+func (f *Footprint) All() bool { return f.touched[anything] }
+
+// Links reports whether the change extends the footprints of others (Links).
+func (f *Footprint) Links() bool { return f.links && !f.All() }
+
+// Selects reports whether other changes decide what the change applies to: it is one of a
+// ReferenceGrant, or of a policy with a selector.
+func (f *Footprint) Selects() bool { return f.selects }
 
 // Len returns the number of references in the footprint.
 func (f *Footprint) Len() int { return len(f.touched) + len(f.related) }
@@ -114,57 +138,21 @@ func (f *Footprint) Touched() iter.Seq[api.Ref] { return maps.Keys(f.touched) }
 // Related yields the other objects that such paths go through or depend on, in no order.
 func (f *Footprint) Related() iter.Seq[api.Ref] { return maps.Keys(f.related) }
 
-// Clone returns a copy of the footprint.
-func (f *Footprint) Clone() *Footprint {
-	return &Footprint{f.all, maps.Clone(f.touched), maps.Clone(f.related)}
-}
-
-// AddRelated adds everything in another footprint to the related objects.
-func (f *Footprint) AddRelated(o *Footprint) {
-	maps.Copy(f.related, o.touched)
-	maps.Copy(f.related, o.related)
-}
-
-// AddTouched adds everything in another footprint to the touched objects.
-func (f *Footprint) AddTouched(o *Footprint) {
-	maps.Copy(f.touched, o.touched)
-	maps.Copy(f.touched, o.related)
-}
-
 // Join adds another footprint of the same change, in another view.
 func (f *Footprint) Join(o *Footprint) {
-	f.all = f.all || o.all
 	maps.Copy(f.touched, o.touched)
 	maps.Copy(f.related, o.related)
 }
 
-// Growth is how other changes extend the footprint of a change.
-type Growth int
-
-// The growths.
-const (
-	// GrowsRelated has changes of objects of paths extend the related objects.
-	GrowsRelated Growth = iota
-	// GrowsTouched has all changes extend the touched objects: what a ReferenceGrant
-	// and a label selector apply to depends on other objects.
-	GrowsTouched
-)
-
-// GrowthOf returns the growth of a change, given the object before and after it.
-func GrowthOf(objects ...snapshot.Object) Growth {
-	for _, o := range objects {
-		switch o := o.(type) {
-		case *gateway.Grant:
-			if o != nil {
-				return GrowsTouched
-			}
-		case *policykind.Policy:
-			if o != nil && slices.ContainsFunc(o.Targets, func(t policykind.Target) bool { return t.Selector != nil }) {
-				return GrowsTouched
-			}
-		}
+func selects(o snapshot.Object) bool {
+	switch o := o.(type) {
+	case *gateway.Grant:
+		return true
+	case *policykind.Policy:
+		return slices.ContainsFunc(o.Targets, func(t policykind.Target) bool { return t.Selector != nil })
+	default:
+		return false
 	}
-	return GrowsRelated
 }
 
 // Links reports whether paths can go through an object, so that a change of it extends
@@ -172,34 +160,6 @@ func GrowthOf(objects ...snapshot.Object) Growth {
 func Links(o snapshot.Object) bool {
 	_, policy := o.(*policykind.Policy)
 	return !policy
-}
-
-// RoutesOnly returns the routes of all paths that a change affects, given the object
-// before and after it: for a route, and for a policy that only targets routes. Two such
-// changes without a common route do not overlap, and no view is needed to decide this.
-// ok is false for other changes.
-func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
-	for _, o := range objects {
-		switch o := o.(type) {
-		case nil:
-		case *gateway.Route:
-			routes = append(routes, o.Ref())
-		case *policykind.Policy:
-			if o.Kind.Attaches() || len(o.Backends) > 0 {
-				return nil, false
-			}
-			for i := range o.Targets {
-				t := &o.Targets[i]
-				if t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind()) {
-					return nil, false
-				}
-				routes = append(routes, t.Ref)
-			}
-		default:
-			return nil, false
-		}
-	}
-	return routes, true
 }
 
 // Through returns a function that reports whether a path goes through a touched object.
@@ -211,7 +171,7 @@ func (f *Footprint) Through() func(path []api.PathElement) bool {
 		touched[place{ref.Kind, ref.Namespace, ref.Name}] = true
 	}
 	return func(path []api.PathElement) bool {
-		return f.all || slices.ContainsFunc(path, func(e api.PathElement) bool {
+		return f.All() || slices.ContainsFunc(path, func(e api.PathElement) bool {
 			return touched[place{e.Kind, e.Namespace, e.Name}] || touched[place{gateway.KindNamespace, "", e.Namespace}]
 		})
 	}
@@ -243,23 +203,30 @@ func anyOf(kind api.PolicyKind, namespace string) api.Ref {
 type tracer struct {
 	*Footprint
 	view *snapshot.View
+	seen map[api.Ref]bool // by relate
 }
 
+// addChange adds what an object names, whether it exists or not.
 func (t tracer) addChange(o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
-		t.all = true
+		t.touched[anything] = true
 	case *policykind.Policy:
-		t.touchPolicy(o)
+		t.addPolicy(o)
 	case *gateway.Grant:
-		t.touchGrant(o)
+		t.touched[grantsOf(o.Namespace)], t.related[grantsOf("")] = true, true
+		t.related[(&gateway.Namespace{Name: o.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
 	default:
-		t.touchObject(o.Ref())
+		t.touched[o.Ref()] = true
 		t.relateDependencies(o)
+	}
+	if s, ok := o.(*gateway.ListenerSet); ok {
+		t.touched[hostnameAt(gateway.KindGateway, s.GatewayNamespace, s.GatewayName, "")] = true
+		t.related[hostnameAt(s.Ref().Kind, s.Namespace, s.Name, "")] = true
 	}
 }
 
-func (t tracer) touchPolicy(p *policykind.Policy) {
+func (t tracer) addPolicy(p *policykind.Policy) {
 	t.touched[p.Ref()] = true
 	for _, target := range p.Targets {
 		if target.Selector != nil {
@@ -274,65 +241,33 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 		}
 	}
 	for _, target := range t.view.Targets(p) {
-		if target.Selector == nil {
-			t.touchObject(target.Ref)
+		switch {
+		case target.Ref.PolicyKind() == api.PolicyKind{Kind: gateway.KindMesh}:
+			t.touched[anything] = true
+		case target.Selector == nil:
+			t.touch(target.Ref)
 		}
 	}
 	for _, b := range p.Backends {
-		t.touchObject(b.Object)
+		t.touch(b.Object)
 	}
 }
 
-// touchGrant touches everything that can depend on a grant.
-func (t tracer) touchGrant(g *gateway.Grant) {
-	t.touched[grantsOf(g.Namespace)], t.related[grantsOf("")] = true, true
-	t.related[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
-	p := plan{view: t.view}
-	p.addGrant(g)
-	for _, r := range p.routes.list {
-		t.touchObject(r.Ref())
-	}
-	for _, r := range p.roots.list {
-		if r.gateway != nil {
-			t.touchObject(r.gateway.Ref())
-		} else {
-			t.touchObject(r.service.Ref())
-		}
-	}
-	for _, s := range p.sets.list {
-		t.touchObject(s.Ref())
-	}
-}
-
-// touchObject touches an object, which need not exist.
-func (t tracer) touchObject(ref api.Ref) {
+func (t tracer) touch(ref api.Ref) {
 	t.touched[ref] = true
-	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: gateway.KindMesh}:
-		t.all = true
-	case api.PolicyKind{Kind: gateway.KindNamespace}:
-		t.relateNamespace(ref.Name)
-	default:
-		for r := range t.view.RoutesTo(ref) { // the route has the backend as related
-			t.relateDependencies(r)
-		}
+	t.relate(ref)
+}
+
+// relate adds an object as related, what can select it, and what it depends on.
+func (t tracer) relate(ref api.Ref) {
+	if t.seen[ref] {
+		return
 	}
+	t.seen[ref], t.related[ref] = true, true
 	if o := t.view.Get(ref); o != nil {
 		t.relateDependencies(o)
-	}
-}
-
-// relateNamespace adds everything in a namespace and its dependencies as related.
-func (t tracer) relateNamespace(name string) {
-	hold := func(kind api.PolicyKind) {
-		for o := range t.view.In(kind, name) {
-			t.related[o.Ref()] = true
-			t.relateDependencies(o)
-		}
-	}
-	hold(api.PolicyKind{Kind: gateway.KindService})
-	for _, kind := range gateway.GatewayKinds {
-		hold(gateway.KindOf(kind))
+	} else {
+		t.relateSelectors(ref)
 	}
 }
 
@@ -348,20 +283,23 @@ func (t tracer) relateDependencies(o snapshot.Object) {
 		t.related[(&gateway.Class{Name: o.Class}).Ref()] = true
 		t.related[anyOf((&gateway.Class{}).Ref().PolicyKind(), "")] = true
 	case *gateway.ListenerSet:
-		t.relateParent(gateway.Parent{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
+		t.relate((&gateway.Gateway{Namespace: o.GatewayNamespace, Name: o.GatewayName}).Ref())
 	case *gateway.Service:
 		for _, w := range waypointsOf(t.view) {
 			if namespace, name, ok := waypointName(t.view, w, o); ok {
-				t.relateParent(gateway.Parent{Kind: gateway.KindGateway, Namespace: namespace, Name: name})
+				t.relate((&gateway.Gateway{Namespace: namespace, Name: name}).Ref())
 			}
 		}
 	case *gateway.Route:
 		for _, p := range o.Parents {
-			t.relateParent(p)
+			t.relate(p.Ref())
 		}
 		for i := range o.Rules {
 			for _, b := range o.Rules[i].Backends {
-				t.relateBackend(o, b.Object)
+				t.relate(b.Object)
+				if b.Object.Namespace != o.Namespace {
+					t.related[grantsOf(b.Object.Namespace)] = true
+				}
 			}
 		}
 	}
@@ -376,21 +314,7 @@ func (t tracer) relateSelectors(ref api.Ref) {
 		t.related[anyOf(kind, ref.Namespace)] = true
 		t.related[(&gateway.Namespace{Name: ref.Namespace}).Ref()] = true
 	}
-}
-
-func (t tracer) relateParent(p gateway.Parent) {
-	ref := p.Ref()
-	t.related[ref] = true
-	t.relateSelectors(ref)
-	if o := t.view.Get(ref); o != nil {
-		t.relateDependencies(o)
-	}
-}
-
-func (t tracer) relateBackend(r *gateway.Route, ref api.Ref) {
-	t.related[ref] = true
-	t.relateSelectors(ref)
-	if ref.Namespace != r.Namespace {
-		t.related[grantsOf(ref.Namespace)] = true
+	if kind == (api.PolicyKind{Kind: gateway.KindNamespace}) { // its paths depend on the grants in it
+		t.related[grantsOf(ref.Name)], t.related[grantsOf("")] = true, true
 	}
 }

@@ -115,36 +115,6 @@ func TestProfileFootprintOverlapsEverything(t *testing.T) {
 	}
 }
 
-func TestRoutesOnly(t *testing.T) {
-	a, b := routeRef("a"), routeRef("b")
-	for name, c := range map[string]struct {
-		objects []string
-		want    []api.Ref
-		only    bool
-	}{
-		"a route":                           {[]string{routeDoc("a", "[{}]", "one"), routeDoc("a", "[{}]", "two")}, []api.Ref{a, a}, true},
-		"a policy of a route":               {[]string{on("p", "Paint", "kind: HTTPRoute, name: a")}, []api.Ref{a}, true},
-		"a policy that changes its target":  {[]string{on("p", "Paint", "kind: HTTPRoute, name: a"), on("p", "Paint", "kind: HTTPRoute, name: b")}, []api.Ref{a, b}, true},
-		"a policy of a gateway":             {[]string{on("p", "Paint", "kind: Gateway, name: one")}, nil, false},
-		"a policy that came from a gateway": {[]string{on("p", "Paint", "kind: HTTPRoute, name: a"), on("p", "Paint", "kind: Gateway, name: one")}, nil, false},
-		"a policy that selects routes":      {[]string{on("p", "Paint", "kind: HTTPRoute, selector: {}")}, nil, false},
-		"a gateway":                         {[]string{gatewayDoc("one", "class", "http")}, nil, false},
-		"a service":                         {[]string{worlds.ServiceDoc("app", "s", 80)}, nil, false},
-		"nothing":                           {nil, nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := overlapWorld(t)
-			objects := []snapshot.Object{nil}
-			for _, doc := range c.objects {
-				objects = append(objects, read(t, v, doc))
-			}
-			got, only := effective.RoutesOnly(objects...)
-			assert.Equal(t, c.want, got)
-			assert.Equal(t, c.only, only)
-		})
-	}
-}
-
 func TestFootprintThrough(t *testing.T) {
 	v := overlapWorld(t)
 	path := gateway.Path{

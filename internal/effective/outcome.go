@@ -387,10 +387,8 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	switch o := v.Get(t.Ref).(type) {
 	case *gateway.Class, *gateway.Namespace:
 		return t.Whole()
-	case *gateway.Gateway:
-		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
-	case *gateway.ListenerSet:
-		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
+	case *gateway.Gateway, *gateway.ListenerSet:
+		return t.Whole() || gateway.HasListener(listenersOf(o), t.Section, t.Port)
 	case *gateway.Route:
 		return t.Whole() || len(rulesAt(k, o, t)) > 0
 	case *gateway.Service:

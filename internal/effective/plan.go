@@ -204,6 +204,27 @@ func (p *plan) addGrant(g *gateway.Grant) {
 	}
 }
 
+// objects yields the gateways and services, listener sets and routes of the plan.
+func (p *plan) objects() iter.Seq[snapshot.Object] {
+	return func(yield func(snapshot.Object) bool) {
+		for _, r := range p.roots.list {
+			if !yield(r.object()) {
+				return
+			}
+		}
+		for _, s := range p.sets.list {
+			if !yield(s) {
+				return
+			}
+		}
+		for _, r := range p.routes.list {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // branches yields the branches of the plan, each path in one of them.
 func (p *plan) branches() iter.Seq[branch] {
 	return func(yield func(branch) bool) {
@@ -352,12 +373,14 @@ func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v)
 
 func noRoutes(func(*gateway.Route) bool) {}
 
-func (r root) ref() api.Ref {
+func (r root) object() snapshot.Object {
 	if r.service != nil {
-		return r.service.Ref()
+		return r.service
 	}
-	return r.gateway.Ref()
+	return r.gateway
 }
+
+func (r root) ref() api.Ref { return r.object().Ref() }
 
 func (r root) isZero() bool { return r == root{} }
 

@@ -2,13 +2,11 @@ package effective_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -75,18 +73,8 @@ func overlaps(t *testing.T, seed uint64, pairs int) (overlapping, required int) 
 		if overlap {
 			overlapping++
 		}
-		if onOtherRoutes(a, b) {
-			require.False(t, depends, "seed %d: %s\nand %s\nare on other routes in the world\n%s", seed, a.text, b.text, w)
-		}
 	}
 	return overlapping, required
-}
-
-// onOtherRoutes reports whether two changes affect only routes, and none in common.
-func onOtherRoutes(a, b randomChange) bool {
-	x, only := effective.RoutesOnly(a.objects...)
-	y, also := effective.RoutesOnly(b.objects...)
-	return only && also && !slices.ContainsFunc(x, func(r api.Ref) bool { return slices.Contains(y, r) })
 }
 
 func TestFootprintsOfDependentChangesOverlapInRandomWorlds(t *testing.T) {

@@ -29,10 +29,8 @@ func TargetHint(v *snapshot.View, t api.Target, readsAll bool) string {
 // has no such listener or port; "" if it refers to something.
 func MissingParent(v *snapshot.View, p gateway.Parent) string {
 	switch o := v.Get(p.Ref()).(type) {
-	case *gateway.Gateway:
-		return p.NoListener(o.Listeners)
-	case *gateway.ListenerSet:
-		return p.NoListener(o.Listeners)
+	case *gateway.Gateway, *gateway.ListenerSet:
+		return p.NoListener(listenersOf(o))
 	case *gateway.Service:
 		return missingPort(p, o)
 	default:
@@ -92,22 +90,17 @@ func ParentKindMeant(kind string) string {
 // names of its rules; "" if there are none.
 func ListSections(o snapshot.Object) string {
 	what, all := "listeners", []string(nil)
-	add := func(listeners []gateway.Listener) {
-		for _, l := range listeners {
-			all = append(all, fmt.Sprintf("%s (port %d)", l.Name, l.Port))
-		}
-	}
 	switch o := o.(type) {
-	case *gateway.Gateway:
-		add(o.Listeners)
-	case *gateway.ListenerSet:
-		add(o.Listeners)
 	case *gateway.Route:
 		what, all = "named rules", SectionsOf(o)
 	case *gateway.Service:
 		what = "ports"
 		for _, port := range o.Ports {
 			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d", port.Name, port.Number)))
+		}
+	default:
+		for _, l := range listenersOf(o) {
+			all = append(all, fmt.Sprintf("%s (port %d)", l.Name, l.Port))
 		}
 	}
 	if len(all) == 0 {
@@ -151,20 +144,26 @@ func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (mean
 // SectionsOf returns the names of the sections of an object.
 func SectionsOf(o snapshot.Object) []string {
 	var out []string
-	add := func(listeners []gateway.Listener) {
-		for _, l := range listeners {
-			out = append(out, l.Name)
-		}
+	for _, l := range listenersOf(o) {
+		out = append(out, l.Name)
 	}
-	switch o := o.(type) {
-	case *gateway.Gateway:
-		add(o.Listeners)
-	case *gateway.ListenerSet:
-		add(o.Listeners)
-	case *gateway.Route:
-		for _, r := range o.Rules {
-			out = append(out, r.Name)
+	if r, ok := o.(*gateway.Route); ok {
+		for _, rule := range r.Rules {
+			out = append(out, rule.Name)
 		}
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+}
+
+// listenersOf returns the listeners of a gateway or listener set itself, nil for other
+// objects.
+func listenersOf(o snapshot.Object) []gateway.Listener {
+	switch o := o.(type) {
+	case *gateway.Gateway:
+		return o.Listeners
+	case *gateway.ListenerSet:
+		return o.Listeners
+	default:
+		return nil
+	}
 }

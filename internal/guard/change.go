@@ -6,7 +6,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -50,15 +49,24 @@ func (c Change) Object() snapshot.Object {
 // packPolicies packs a policy that may be on very many paths, where its values are
 // compared with those in the view, which are packed.
 func (c *Change) packPolicies(v *snapshot.View) {
-	if _, few := effective.RoutesOnly(objects(*c)...); few {
+	before, _ := c.Before.(*policykind.Policy)
+	after, _ := c.After.(*policykind.Policy)
+	if onSingleRoutes(before) && onSingleRoutes(after) {
 		return
 	}
-	if p, ok := c.Before.(*policykind.Policy); ok && v.Get(p.Ref()) != c.Before {
-		c.Before = p.Pack()
+	if before != nil && v.Get(before.Ref()) != c.Before {
+		c.Before = before.Pack()
 	}
-	if p, ok := c.After.(*policykind.Policy); ok {
-		c.After = p.Pack()
+	if after != nil {
+		c.After = after.Pack()
 	}
+}
+
+// onSingleRoutes reports whether a policy, nil for none, is on routes alone that it names.
+func onSingleRoutes(p *policykind.Policy) bool {
+	return p == nil || !p.Kind.Attaches() && len(p.Backends) == 0 && !slices.ContainsFunc(p.Targets, func(t policykind.Target) bool {
+		return t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind())
+	})
 }
 
 // apply returns the views before and after the change.

@@ -147,12 +147,12 @@ func denials(d Result) []string {
 // met names what a write meets of what is in flight.
 func (s *harness) met(w Write) []string {
 	s.Helper()
-	t := evaluation{log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), reader: s.log.begin(w)}
+	t := evaluation{log: s.log, guard: s.guard, write: w, reader: s.log.begin(w)}
 	defer s.log.finish(t.reader)
 	_, entries := s.log.snapshot(&t, s.view)
 	var out []string
 	for _, e := range entries {
-		out = append(out, e.pending.ref.String())
+		out = append(out, e.ref.String())
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func describeWrites(others []*entry) string {
 		if i == maxNamed {
 			return fmt.Sprintf("the pending writes of %s and %d more", strings.Join(names, ", "), len(others)-i)
 		}
-		names = append(names, e.pending.ref.String())
+		names = append(names, e.ref.String())
 	}
 	if len(names) == 1 {
 		return "the pending write of " + names[0]

@@ -33,8 +33,7 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 		return Result{Decision: d}, err
 	}
 	e := evaluation{
-		log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
-		reader: l.begin(w), deadline: time.Now().Add(l.maxWait(ctx)),
+		log: l, guard: g, write: w, reader: l.begin(w), deadline: time.Now().Add(l.maxWait(ctx)),
 	}
 	defer l.finish(e.reader)
 	for repeated := false; ; repeated = true {
@@ -68,7 +67,6 @@ type evaluation struct {
 	log    *Log
 	guard  *guard.Guard
 	write  Write
-	growth effective.Growth
 	reader *reader
 	// footprint is that of the write in footprintView.
 	footprint     *effective.Footprint
@@ -113,7 +111,7 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	case err != nil:
 		return Result{}, false, fmt.Errorf("admit the write: %w: %w", effective.ErrTooMuch, err)
 	}
-	switch admission, err := e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)); {
+	switch admission, err := e.log.admit(e, view, v, related, newEntry(e.write)); {
 	case err != nil:
 		return Result{}, false, err
 	case admission == stale:

@@ -163,40 +163,6 @@ func TestWritesInFlight(t *testing.T) {
 	}
 }
 
-// Whether a write meets others depends on nothing that another one left behind: not
-// on a dry run of an object in between, nor on another write of that object.
-func TestRelatedIsIndependentOfOthers(t *testing.T) {
-	away := worlds.RouteDoc("r", "[{}]", "other")
-	for name, between := range map[string]func(*harness){
-		"nothing": func(*harness) {},
-		"a dry run of the object that brings them together": func(s *harness) {
-			w := s.update(away, worlds.RouteDoc("r", "[{name: dry}]", "other"))
-			w.DryRun = true
-			s.admit(w)
-		},
-		"a dry run of another one": func(s *harness) {
-			w := s.create(worlds.RouteDoc("q", "[{}]", "edge"))
-			w.DryRun = true
-			s.admit(w)
-		},
-		"another write of it, which may not be stored": func(s *harness) {
-			s.admit(s.update(away, worlds.RouteDoc("r", "[{name: x}]", "other")))
-		},
-		"its event": func(s *harness) { s.observe(route, "11") },
-		"an event of another object": func(s *harness) {
-			s.observe(worlds.RouteDoc("q", "[{}]", "edge"), "11")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newHarness(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
-			s.admit(s.update(away, route))
-			s.admit(s.create(greedy))
-			between(s)
-			assert.Contains(t, s.met(s.create(limit)), "Paint app/greedy")
-		})
-	}
-}
-
 // A write that is admitted while another is evaluated may connect it with what was in
 // flight before.
 func TestConcurrentWriteConnectsOthers(t *testing.T) {
@@ -583,8 +549,8 @@ func TestSubsets(t *testing.T) {
 
 func TestMessageNamesAtMostThreeWrites(t *testing.T) {
 	d := explain("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
-		{pending: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
-		{pending: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
+		{ref: api.Ref{Kind: "A", Name: "a"}}, {ref: api.Ref{Kind: "B", Name: "b"}},
+		{ref: api.Ref{Kind: "C", Name: "c"}}, {ref: api.Ref{Kind: "D", Name: "d"}}, {},
 	})
 	assert.Equal(t, []guard.Finding{{
 		What:  "no (together with the pending writes of A a, B b, C c and 2 more" + unseen,

@@ -77,12 +77,39 @@ func (l *Log) checkDue(ctx context.Context) {
 func (l *Log) check(ctx context.Context, e *entry) {
 	ctx, cancel := context.WithTimeout(ctx, readStoredTimeout)
 	defer cancel()
-	stored, err := l.Options.ReadStored(ctx, e.pending.ref)
+	stored, err := l.Options.ReadStored(ctx, e.ref)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.checkAfter = time.Now().Add(checkInterval)
-	if err == nil && e.endedAt == 0 && !e.pending.observedBy(stored) {
+	if err == nil && e.endedAt == 0 && !e.observedBy(stored) {
 		l.end(e)
 		l.notify()
 	}
+}
+
+// latency tracks the time from the admission of a write to its observation: the maximum
+// of this minute and of the one before.
+type latency struct {
+	since        time.Time
+	now, earlier time.Duration
+}
+
+const (
+	minLatency = 5 * time.Second
+	maxLatency = time.Minute
+)
+
+func (l *latency) observe(now time.Time, d time.Duration) {
+	switch age := now.Sub(l.since); {
+	case age >= 2*time.Minute:
+		l.since, l.now, l.earlier = now, 0, 0
+	case age >= time.Minute:
+		l.since, l.now, l.earlier = now, 0, l.now
+	}
+	l.now = max(l.now, d)
+}
+
+// bound returns the maximum latency, between minLatency and maxLatency.
+func (l *latency) bound() time.Duration {
+	return min(max(l.now, l.earlier, minLatency), maxLatency)
 }

@@ -1,7 +1,7 @@
 package inflight
 
 import (
-	"iter"
+	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -14,44 +14,40 @@ import (
 // nor its end, can change it. What several entries do together is followed by each
 // lookup (related).
 type index struct {
-	touch, around map[api.Ref]map[*entry]bool
-	// all are the entries that can affect any path, selecting those whose footprint
-	// touches what others do (effective.GrowsTouch).
-	all, selecting map[*entry]bool
+	touch, around byRef
+	// traced are the entries that have a footprint, selecting those of them for which
+	// effective.Footprint.Selects holds.
+	traced, selecting entries
 	// stale are the entries whose footprint is not traced in the current view yet.
-	stale map[*entry]bool
-	// traced are the entries that have a footprint.
-	traced map[*entry]bool
+	stale entries
 }
+
+// entries is a set of entries, byRef those that have an object in their footprint.
+type (
+	entries map[*entry]bool
+	byRef   map[api.Ref]entries
+)
 
 func newIndex() index {
 	return index{
-		touch: make(map[api.Ref]map[*entry]bool), around: make(map[api.Ref]map[*entry]bool),
-		all: make(map[*entry]bool), selecting: make(map[*entry]bool), stale: make(map[*entry]bool), traced: make(map[*entry]bool),
-	}
-}
-
-// add adds an entry, whose footprint is traced when it is first needed.
-func (x *index) add(e *entry) {
-	x.stale[e] = true
-	if e.growth == effective.GrowsTouched {
-		x.selecting[e] = true
+		touch: make(byRef), around: make(byRef),
+		traced: make(entries), selecting: make(entries), stale: make(entries),
 	}
 }
 
 // remove removes an entry.
 func (x *index) remove(e *entry) {
-	for _, set := range []map[*entry]bool{x.all, x.selecting, x.stale, x.traced} {
+	for _, set := range []entries{x.traced, x.selecting, x.stale} {
 		delete(set, e)
 	}
 	if e.footprint == nil {
 		return
 	}
 	for ref := range e.footprint.Touched() {
-		discard(x.touch, ref, e)
+		x.touch.remove(ref, e)
 	}
 	for ref := range e.footprint.Related() {
-		discard(x.around, ref, e)
+		x.around.remove(ref, e)
 	}
 }
 
@@ -60,22 +56,21 @@ func (x *index) remove(e *entry) {
 // one of these.
 func (x *index) retrace(v *snapshot.View, traced func(*entry)) {
 	for e := range x.stale {
-		f := e.pending.write.footprint(v, v.With(e.pending.write.changes()...))
+		f := e.write.footprint(v, v.With(e.write.changes()...))
 		if e.footprint == nil {
 			e.footprint = f
 		} else {
 			e.footprint.Join(f)
 		}
 		for ref := range f.Touched() {
-			include(x.touch, ref, e)
+			x.touch.add(ref, e)
 		}
 		for ref := range f.Related() {
-			include(x.around, ref, e)
+			x.around.add(ref, e)
 		}
-		if f.All() {
-			x.all[e] = true
+		if x.traced[e] = true; f.Selects() {
+			x.selecting[e] = true
 		}
-		x.traced[e] = true
 		traced(e)
 	}
 	clear(x.stale)
@@ -94,190 +89,127 @@ func (x *index) markStale(v *snapshot.View, events []snapshot.Event) {
 	for i, event := range events {
 		switch {
 		case event.Kinds || i == maxEvents:
-			x.markAllStale()
+			maps.Copy(x.stale, x.traced)
 			return
 		case event.After == nil || event.Before != nil && snapshot.Same(event.Before, event.After):
 		case !effective.Links(event.After) && len(x.selecting) == 0:
 		default:
-			for e := range x.linked(effective.FootprintOf([]snapshot.Object{event.After}, v)) {
-				x.stale[e] = true
-			}
+			x.linked(effective.FootprintOf([]snapshot.Object{event.After}, v), func(e *entry) { x.stale[e] = true })
 		}
 	}
 }
 
-func (x *index) markAllStale() {
-	for e := range x.traced {
-		x.stale[e] = true
+// passing visits the entries whose paths go through what a footprint touches.
+func (x *index) passing(f *effective.Footprint, visit func(*entry)) {
+	for ref := range f.Touched() {
+		x.touch.each(ref, visit)
+		x.around.each(ref, visit)
 	}
 }
 
-// linked yields the entries whose footprints meet a footprint, some of them twice.
-func (x *index) linked(f *effective.Footprint) iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		if f.All() {
-			each(x.traced, yield)
-			return
-		}
-		if !each(x.all, yield) {
-			return
-		}
-		for ref := range f.Touched() {
-			if !each(x.touch[ref], yield) || !each(x.around[ref], yield) {
-				return
-			}
-		}
-		for ref := range f.Related() {
-			if !each(x.touch[ref], yield) {
-				return
-			}
-		}
+// touching visits the entries that touch what a footprint has.
+func (x *index) touching(f *effective.Footprint, visit func(*entry)) {
+	for ref := range f.Touched() {
+		x.touch.each(ref, visit)
+	}
+	for ref := range f.Related() {
+		x.touch.each(ref, visit)
 	}
 }
 
-// each yields entries, and reports whether to continue.
-func each(entries map[*entry]bool, yield func(*entry) bool) bool {
-	for e := range entries {
-		if !yield(e) {
-			return false
-		}
-	}
-	return true
+// linked visits the entries whose footprints overlap with a footprint.
+func (x *index) linked(f *effective.Footprint, visit func(*entry)) {
+	x.passing(f, visit)
+	x.touching(f, visit)
 }
 
-func include(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
+func (m byRef) each(ref api.Ref, visit func(*entry)) {
+	for e := range m[ref] {
+		visit(e)
+	}
+}
+
+func (m byRef) add(ref api.Ref, e *entry) {
 	if m[ref] == nil {
-		m[ref] = make(map[*entry]bool)
+		m[ref] = make(entries)
 	}
 	m[ref][e] = true
 }
 
-func discard(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
+func (m byRef) remove(ref api.Ref, e *entry) {
 	if delete(m[ref], e); len(m[ref]) == 0 {
 		delete(m, ref)
 	}
 }
 
 // related returns the entries that can affect a path that a write affects, given its
-// footprint and growth, whichever of all entries are stored. One write can connect the
-// paths of two others, or of another and this one: so it follows the entries that change
-// the objects of which paths consist (effective.Links).
-func (x *index) related(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
-	out := make(map[*entry]bool)
-	grown := x.extended(own, growth)
-	for e := range x.linked(grown) {
-		out[e] = true
+// footprint, whichever of all entries are stored. One write can connect the paths of two
+// others, or of another and this one: so it follows the entries that change the objects of
+// which paths consist (effective.Footprint.Links), from each to what touches its objects.
+// Two writes below an object that another one touches are not connected by that: so only
+// from those above or below the write itself does it follow all that overlaps.
+func (x *index) related(own *effective.Footprint) entries {
+	if own.Selects() {
+		return x.connected(own)
 	}
-	for e := range x.above(grown) {
-		out[e] = true
-	}
-	if len(x.selecting) == 0 {
-		return out
-	}
-	for e := range search(x.linked(grown), (*entry).bounded, x.linked) {
-		if x.selecting[e] {
-			out[e] = true
+	out := search(own, x.linked, (*effective.Footprint).Links, x.touching)
+	maps.Copy(out, search(own, x.passing, (*effective.Footprint).Links, x.linked))
+	if len(x.selecting) > 0 {
+		for e := range x.connected(own) {
+			if x.selecting[e] {
+				out[e] = true
+			}
 		}
 	}
 	return out
 }
 
-// extended returns a footprint with all that entries can add to it.
-func (x *index) extended(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
-	if own.All() {
-		return own
-	}
-	follows, next := (*entry).linking, x.touching
-	if growth == effective.GrowsTouched {
-		follows, next = (*entry).bounded, x.linked
-	}
-	out := own.Clone()
-	for e := range search(x.linked(own), follows, next) {
-		if !follows(e) {
-			continue
-		}
-		if out.AddRelated(e.footprint); growth == effective.GrowsTouched {
-			out.AddTouched(e.footprint)
-		}
-	}
-	return out
+// connected returns the entries that overlap with a footprint, and transitively those that
+// overlap with them.
+func (x *index) connected(f *effective.Footprint) entries {
+	return search(f, x.linked, bounded, x.linked)
 }
 
-// above returns the entries that others connect to what a footprint touches: they are
-// linked to one that goes through it.
-func (x *index) above(f *effective.Footprint) map[*entry]bool {
-	through := func(yield func(*entry) bool) {
-		for ref := range f.Touched() {
-			if !each(x.touch[ref], yield) || !each(x.around[ref], yield) {
-				return
-			}
-		}
-	}
-	return search(through, (*entry).linking, x.linked)
-}
+// bounded reports whether a change affects only some paths. The others overlap with all
+// others anyway.
+func bounded(f *effective.Footprint) bool { return !f.All() }
 
-// linking reports whether an entry makes the footprints of others larger.
-func (e *entry) linking() bool { return e.links && e.bounded() }
+// step visits some of the entries that have to do with a footprint, some of them twice.
+type step func(f *effective.Footprint, visit func(*entry))
 
-// bounded reports whether an entry affects only some paths: the others are related to
-// everything anyway.
-func (e *entry) bounded() bool { return !e.footprint.All() }
-
-// touching yields the entries that touch what a footprint touches or has around it.
-func (x *index) touching(f *effective.Footprint) iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for ref := range f.Touched() {
-			if !each(x.touch[ref], yield) {
-				return
-			}
-		}
-		for ref := range f.Related() {
-			if !each(x.touch[ref], yield) {
-				return
-			}
-		}
-	}
-}
-
-// search returns the entries of start, and transitively those that next yields for the
-// ones that are followed.
-func search(start iter.Seq[*entry], followed func(*entry) bool, next func(*effective.Footprint) iter.Seq[*entry]) map[*entry]bool {
-	out := make(map[*entry]bool)
-	var queue []*entry
-	for e := range start {
+// search returns the entries that first visits from a footprint, and transitively those
+// that next visits from the footprints that are followed.
+func search(from *effective.Footprint, first step, followed func(*effective.Footprint) bool, next step) entries {
+	out := make(entries)
+	var queue []*effective.Footprint
+	visit := func(e *entry) {
 		if !out[e] {
 			out[e] = true
-			queue = append(queue, e)
+			queue = append(queue, e.footprint)
 		}
 	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		if !followed(queue[0]) {
-			continue
-		}
-		for e := range next(queue[0].footprint) {
-			if !out[e] {
-				out[e] = true
-				queue = append(queue, e)
-			}
+	for first(from, visit); len(queue) > 0; queue = queue[1:] {
+		if followed(queue[0]) {
+			next(queue[0], visit)
 		}
 	}
 	return out
 }
 
 // groups divides entries into groups that are not connected, each in the order given.
-func (x *index) groups(entries []*entry) [][]*entry {
-	if slices.ContainsFunc(entries, func(e *entry) bool { return !e.bounded() }) {
-		return [][]*entry{entries}
+func (x *index) groups(all []*entry) [][]*entry {
+	if slices.ContainsFunc(all, func(e *entry) bool { return !bounded(e.footprint) }) {
+		return [][]*entry{all}
 	}
-	at := make(map[*entry]int, len(entries)) // the group of each entry
+	at := make(map[*entry]int, len(all)) // the group of each entry
 	var out [][]*entry
-	for _, e := range entries {
+	for _, e := range all {
 		i, found := at[e]
 		if !found {
 			i = len(out)
 			out = append(out, nil)
 			at[e] = i
-			for o := range search(x.linked(e.footprint), (*entry).bounded, x.linked) {
+			for o := range x.connected(e.footprint) {
 				at[o] = i
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -76,30 +75,6 @@ type Log struct {
 	// pending reports whether a policy kind is being listed. It takes no lock.
 	pending  func(api.PolicyKind) bool
 	expiring chan struct{} // has a token when an entry is due
-}
-
-// entry is a write in the log.
-type entry struct {
-	pending    pendingWrite
-	seq        uint64
-	admittedAt time.Time
-	checkAfter time.Time // when to call ReadStored again
-	observedAt time.Time // of the first observation; set for entries in relisting
-	// endedAt is set when the write was observed or has expired, to the endSeq of that.
-	// The entry stays as long as there is a reader whose view may be older.
-	endedAt uint64
-
-	growth effective.Growth
-	links  bool
-	// footprint is that of the write alone, in all views since it was first traced; nil
-	// before.
-	footprint *effective.Footprint
-}
-
-// bytes returns about the memory that an entry takes.
-func (e *entry) bytes() int64 {
-	const perName = 200 // in the footprint and the index
-	return e.pending.bytes() + perName*int64(e.footprint.Len())
 }
 
 // reader is what the log keeps for an evaluation that is running.
@@ -180,7 +155,7 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 			continue
 		}
 		for _, e := range l.entries {
-			if e.pending.ref == o.Ref && e.endedAt == 0 && e.pending.observedBy(o) {
+			if e.ref == o.Ref && e.endedAt == 0 && e.observedBy(o) {
 				changed = l.endObserved(e) || changed
 			}
 		}
@@ -207,7 +182,7 @@ func (l *Log) endObserved(e *entry) bool {
 	if e.observedAt.IsZero() {
 		e.observedAt = now
 	}
-	if now.Sub(e.observedAt) < maxRelisting && slices.ContainsFunc(e.pending.write.definedKinds(), l.pending) {
+	if now.Sub(e.observedAt) < maxRelisting && slices.ContainsFunc(e.write.definedKinds(), l.pending) {
 		if !slices.Contains(l.relisting, e) {
 			l.relisting = append(l.relisting, e)
 		}
@@ -226,7 +201,7 @@ func (l *Log) blocking(w Write, entries []*entry) []*entry {
 	defer l.mu.Unlock()
 	var out []*entry
 	for _, e := range entries {
-		if slices.Contains(l.relisting, e) || w.changesReading(e.pending.write) || e.pending.write.changesReading(w) {
+		if slices.Contains(l.relisting, e) || w.changesReading(e.write) || e.write.changesReading(w) {
 			out = append(out, e)
 		}
 	}
@@ -256,7 +231,7 @@ func (l *Log) end(e *entry) {
 	l.endSeq++
 	l.endedCount++
 	e.endedAt = l.endSeq
-	l.shares.remove(e.pending.owner, e.pending.cost)
+	l.shares.remove(e.owner, e.cost)
 }
 
 // notify wakes the evaluations that wait, and prunes.
@@ -279,7 +254,7 @@ func (l *Log) prune() {
 		if e.endedAt == 0 || e.seq > oldest {
 			return false
 		}
-		l.countObject(e.pending.ref, -1)
+		l.countObject(e.ref, -1)
 		l.index.remove(e)
 		l.endedCount--
 		return true
@@ -337,8 +312,8 @@ func (l *Log) related(e *evaluation, current, evaluatedOn *snapshot.View) []*ent
 	}
 	l.index.retrace(current, l.updateCost)
 	var out []*entry
-	for other := range l.index.related(e.footprintIn(evaluatedOn), e.growth) {
-		if other.pending.ref != e.reader.ref && (other.endedAt == 0 || other.endedAt > e.reader.endSeq) {
+	for other := range l.index.related(e.footprintIn(evaluatedOn)) {
+		if other.ref != e.reader.ref && (other.endedAt == 0 || other.endedAt > e.reader.endSeq) {
 			out = append(out, other)
 		}
 	}
@@ -348,11 +323,11 @@ func (l *Log) related(e *evaluation, current, evaluatedOn *snapshot.View) []*ent
 
 // updateCost updates the cost of an entry for its footprint.
 func (l *Log) updateCost(e *entry) {
-	before := e.pending.cost
-	e.pending.cost.bytes = e.bytes()
+	before := e.cost
+	e.cost.bytes = e.bytes()
 	if e.endedAt == 0 {
-		l.shares.remove(e.pending.owner, before)
-		l.shares.add(e.pending.owner, e.pending.cost)
+		l.shares.remove(e.owner, before)
+		l.shares.add(e.owner, e.cost)
 	}
 }
 
@@ -372,7 +347,7 @@ const (
 // with. Its error is that of Write.Admissible, which is called also for a write that does
 // not have to be tracked: it was evaluated on the view of this replica all the same.
 func (l *Log) admit(
-	e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, p pendingWrite,
+	e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, added *entry,
 ) (admission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -386,13 +361,14 @@ func (l *Log) admit(
 	if err := e.write.admissible(); err != nil {
 		return stale, err
 	}
-	p.owner = p.ownerIn(v)
+	added.setOwner(v)
 	switch {
-	case slices.ContainsFunc(e.reader.observed, p.observedBy), l.alreadyExists(p, v):
-	case !l.shares.admits(p.owner, p.cost, usage{l.Options.MaxWrites, l.Options.MaxBytes}):
+	case slices.ContainsFunc(e.reader.observed, added.observedBy), l.alreadyExists(added, v):
+	case !l.shares.admits(added.owner, added.cost, usage{l.Options.MaxWrites, l.Options.MaxBytes}):
 		return quotaExceeded, nil
 	default:
-		l.add(&entry{pending: p, admittedAt: time.Now(), growth: e.growth})
+		added.admittedAt = time.Now()
+		l.add(added)
 	}
 	return admitted, nil
 }
@@ -400,22 +376,22 @@ func (l *Log) admit(
 // add adds an entry that was not admitted before the newest one.
 func (l *Log) add(e *entry) {
 	l.seq++
-	e.seq, e.links = l.seq, effective.Links(e.pending.write.Change.Object())
+	e.seq = l.seq
 	l.entries = append(l.entries, e)
-	l.index.add(e)
-	l.shares.add(e.pending.owner, e.pending.cost)
-	l.countObject(e.pending.ref, 1)
+	l.index.stale[e] = true // its footprint is traced when it is first needed
+	l.shares.add(e.owner, e.cost)
+	l.countObject(e.ref, 1)
 }
 
 // alreadyExists reports whether the API server will reject a write, because it creates an
 // object that exists and is not being deleted at this moment. A generated name is
 // generated again then.
-func (l *Log) alreadyExists(p pendingWrite, v *snapshot.View) bool {
-	if p.write.Change.Operation != guard.Create || p.write.Generated || v.Get(p.ref) == nil {
+func (l *Log) alreadyExists(added *entry, v *snapshot.View) bool {
+	if added.write.Change.Operation != guard.Create || added.write.Generated || v.Get(added.ref) == nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.entries, func(e *entry) bool {
-		return e.endedAt == 0 && e.pending.ref == p.ref && e.pending.write.removes()
+		return e.endedAt == 0 && e.ref == added.ref && e.write.removes()
 	})
 }
 

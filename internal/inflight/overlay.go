@@ -3,6 +3,8 @@ package inflight
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -15,15 +17,14 @@ import (
 // are collected: a view for each would cost more than the evaluation.
 type overlay struct {
 	view      *snapshot.View
-	collected []snapshot.Change
-	present   map[api.Ref]bool // after the collected changes
+	collected map[api.Ref]snapshot.Change
 }
 
 // overlayOf returns a view with entries applied to it, in their order.
 func overlayOf(v *snapshot.View, entries []*entry) (*snapshot.View, error) {
 	o := overlay{view: v}
 	for _, e := range entries {
-		if err := o.apply(e.pending.write); err != nil {
+		if err := o.apply(e.write); err != nil {
 			return nil, err
 		}
 	}
@@ -36,7 +37,10 @@ func (o *overlay) apply(w Write) error {
 	case *policykind.Profile, *policykind.Definition:
 		return o.applyKind(w)
 	case *policykind.Policy:
-		if err := sameReading(object, o.view); err != nil || o.view.Kind(object.Kind.Ref()) == nil {
+		if o.view.Kind(object.Kind.Ref()) == nil {
+			return nil // it takes no part
+		}
+		if err := w.checkKind(o.view); err != nil {
 			return err
 		}
 	}
@@ -74,18 +78,17 @@ func (o *overlay) applyKind(w Write) error {
 }
 
 func (o *overlay) put(changes ...snapshot.Change) {
-	if o.present == nil {
-		o.present = make(map[api.Ref]bool)
+	if o.collected == nil {
+		o.collected = make(map[api.Ref]snapshot.Change)
 	}
 	for _, c := range changes {
-		o.present[c.Ref] = c.Object != nil
+		o.collected[c.Ref] = c
 	}
-	o.collected = append(o.collected, changes...)
 }
 
 func (o *overlay) exists(ref api.Ref) bool {
-	if present, ok := o.present[ref]; ok {
-		return present
+	if c, ok := o.collected[ref]; ok {
+		return c.Object != nil
 	}
 	return o.view.Get(ref) != nil
 }
@@ -93,8 +96,8 @@ func (o *overlay) exists(ref api.Ref) bool {
 // flush applies the collected changes and returns the view.
 func (o *overlay) flush() *snapshot.View {
 	if len(o.collected) > 0 {
-		o.view = o.view.With(o.collected...)
-		o.collected, o.present = nil, nil
+		o.view = o.view.With(slices.Collect(maps.Values(o.collected))...)
+		o.collected = nil
 	}
 	return o.view
 }

@@ -25,7 +25,9 @@ func (d dice) object() string {
 		return worlds.GatewayDoc(d.pick("g1", "g2"), d.pick("c1", "c2"), d.pick("http", "web"))
 	case 1, 2, 3:
 		rules := d.pick("[{}]", "[{name: x}]", "[{backendRefs: [{name: s1, port: 80}]}]", "[{backendRefs: [{name: s2, namespace: shop, port: 80}]}]")
-		return worlds.RouteTo("HTTPRoute", ns, d.pick("r1", "r2", "r3"), rules, d.pick(worlds.ToGateway("g1"), worlds.ToGateway("g2"), worlds.ToSet("app", "l1")))
+		name := d.pick("r1", "r2", "r3")
+		doc := worlds.RouteTo("HTTPRoute", ns, name, rules, d.pick(worlds.ToGateway("g1"), worlds.ToGateway("g2"), worlds.ToSet("app", "l1")))
+		return strings.Replace(doc, "name: "+name+"}", "name: "+name+", labels: {team: "+d.pick("a", "b")+"}}", 1)
 	case 4:
 		return worlds.SetDoc("app", "l1", d.pick("g1", "g2"), "more")
 	case 5:
@@ -38,6 +40,7 @@ func (d dice) object() string {
 		target := d.pick(
 			"{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}", "{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r2}",
 			"{group: '', kind: Service, name: s1}", "{group: '', kind: Service, name: s2}",
+			"{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {matchLabels: {team: a}}}",
 		)
 		if d.IntN(3) == 0 {
 			ns, target = "infra", "{group: gateway.networking.k8s.io, kind: Gateway, name: "+d.pick("g1", "g2")+"}"
@@ -75,12 +78,12 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		with := v
 		for i, e := range entries {
 			if some&(1<<i) != 0 {
-				with = with.With(e.pending.write.changes()...)
+				with = with.With(e.write.changes()...)
 			}
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.pending.ref != w.Change.Object().Ref() && own.Overlaps(e.pending.write.footprint(with, with.With(e.pending.write.changes()...))) {
+			if e.ref != w.Change.Object().Ref() && own.Overlaps(e.write.footprint(with, with.With(e.write.changes()...))) {
 				out[e] = true
 			}
 		}
@@ -124,8 +127,8 @@ func TestRelatedIsComplete(t *testing.T) {
 			}
 			for e := range must(s.view(), w, flying) {
 				had++
-				require.True(t, met[e.pending.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
-					seed, w.Change.Operation, w.Change.Object().Ref(), e.pending.write.Change.Operation, e.pending.ref, story.String())
+				require.True(t, met[e.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
+					seed, w.Change.Operation, w.Change.Object().Ref(), e.write.Change.Operation, e.ref, story.String())
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -42,10 +41,10 @@ func (l *Log) Export() ([]Pending, error) {
 		if e.endedAt > 0 {
 			continue
 		}
-		if e.pending.review == nil {
-			return nil, fmt.Errorf("%s: %w", e.pending.ref, errNoReview)
+		if e.review == nil {
+			return nil, fmt.Errorf("%s: %w", e.ref, errNoReview)
 		}
-		out = append(out, Pending{Review: e.pending.review, Age: now.Sub(e.admittedAt)})
+		out = append(out, Pending{Review: e.review, Age: now.Sub(e.admittedAt)})
 	}
 	return out, nil
 }
@@ -72,9 +71,10 @@ func (l *Log) Import(writes []ImportedWrite, view func() *snapshot.View) error {
 		if at := now.Add(-max(w.Age, 0)); at.After(admittedAt) {
 			admittedAt = at
 		}
-		p := w.Write.pending(w.Write.Change.Object().Ref())
-		p.owner = p.ownerIn(v)
-		l.add(&entry{pending: p, admittedAt: admittedAt, growth: effective.GrowthOf(w.Write.objects()...)})
+		e := newEntry(w.Write)
+		e.setOwner(v)
+		e.admittedAt = admittedAt
+		l.add(e)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (l *Log) Refs() []api.Ref {
 	var out []api.Ref
 	for _, e := range l.entries {
 		if e.endedAt == 0 {
-			out = append(out, e.pending.ref)
+			out = append(out, e.ref)
 		}
 	}
 	return out

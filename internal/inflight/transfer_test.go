@@ -315,25 +315,10 @@ func TestObserveList(t *testing.T) {
 		list  func(*harness) snapshot.Observation
 		ends  bool
 	}{
-		"has what was created":                  {func(s *harness) Write { return s.create(modest) }, func(s *harness) snapshot.Observation { return listed(s, modest, "11") }, true},
 		"lacks what may still be created":       {func(s *harness) Write { return s.create(modest) }, func(s *harness) snapshot.Observation { return absent(s, modest) }, false},
-		"has what was updated":                  {func(s *harness) Write { return s.update(old, onRoute("old", "b: 2")) }, func(s *harness) snapshot.Observation { return listed(s, old, "11") }, true},
-		"has what may still be updated":         {func(s *harness) Write { return s.update(old, onRoute("old", "b: 2")) }, func(s *harness) snapshot.Observation { return listed(s, old, "10") }, false},
 		"lacks what cannot be updated any more": {func(s *harness) Write { return s.update(old, onRoute("old", "b: 2")) }, func(s *harness) snapshot.Observation { return absent(s, old) }, true},
-		"lacks what was deleted":                {func(s *harness) Write { return s.remove(old) }, func(s *harness) snapshot.Observation { return absent(s, old) }, true},
-		"has what may still be deleted":         {func(s *harness) Write { return s.remove(old) }, func(s *harness) snapshot.Observation { return listed(s, old, "10") }, false},
 		"lacks what lost its last finalizer":    {finalized, func(s *harness) snapshot.Observation { return absent(s, old) }, true},
 		"has what may still lose its finalizer": {finalized, func(s *harness) snapshot.Observation { return listed(s, old, "10") }, false},
-		"has another object in place of a deleted": {func(s *harness) Write { return s.remove(old) }, func(s *harness) snapshot.Observation {
-			o := listed(s, old, "12")
-			o.UID = "another"
-			return o
-		}, true},
-		"has another object in place of one to be created": {func(s *harness) Write { return s.create(modest) }, func(s *harness) snapshot.Observation {
-			o := listed(s, modest, "12")
-			o.UID = "another"
-			return o
-		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newHarness(t, Options{}, gatewayGroup, route, old)
@@ -407,10 +392,6 @@ func TestImportedLogDecidesAlike(t *testing.T) {
 		}
 		require.NoError(t, other.log.Import(moved, other.view))
 		inFlight += len(moved)
-		for i, e := range other.log.entries {
-			assert.Equal(t, s.log.entries[i].growth, e.growth)
-			assert.Equal(t, s.log.entries[i].links, e.links)
-		}
 		for range 10 {
 			w := d.write(s)
 			w.DryRun = true

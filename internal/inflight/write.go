@@ -3,11 +3,9 @@ package inflight
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -64,19 +62,7 @@ func (w Write) admissible() error {
 
 // persistent reports whether the write, once stored, changes the evaluation of others.
 func (w Write) persistent() bool {
-	if w.DryRun || w.Finalized {
-		return !w.DryRun
-	}
-	switch before := w.Change.Before.(type) {
-	case *policykind.Policy:
-		after, ok := w.Change.After.(*policykind.Policy)
-		return !ok || !before.Same(after)
-	case *gateway.Route:
-		after, ok := w.Change.After.(*gateway.Route)
-		return !ok || !before.Same(after)
-	default:
-		return !reflect.DeepEqual(w.Change.Before, w.Change.After)
-	}
+	return !w.DryRun && (w.Finalized || !snapshot.Same(w.Change.Before, w.Change.After))
 }
 
 // objects returns the object before and after the write.
@@ -144,19 +130,6 @@ func (w Write) readingError() error {
 // when a write was decoded.
 var errKindChanged = errors.New("the PolicyProfile or CustomResourceDefinition of this kind has just changed")
 
-// sameReading returns an error if a view has the kind of a policy in another version than
-// the policy was decoded with. A kind that the view does not have takes no part in it.
-func sameReading(o snapshot.Object, v *snapshot.View) error {
-	p, ok := o.(*policykind.Policy)
-	if !ok || p == nil {
-		return nil
-	}
-	if k := v.Kind(p.Kind.Ref()); k != nil && k != p.Kind {
-		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
-	}
-	return nil
-}
-
 // checkKind returns an error unless a view has the kind of a policy as the write was
 // decoded with. Without it, the evaluation would find no violation.
 func (w Write) checkKind(v *snapshot.View) error {
@@ -164,74 +137,4 @@ func (w Write) checkKind(v *snapshot.View) error {
 		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
-}
-
-// pendingWrite is a write that was admitted and is not observed yet.
-type pendingWrite struct {
-	write        Write
-	ref          api.Ref
-	precondition Precondition
-	review       []byte // nil if it is not known
-	user         string
-	owner        owner
-	cost         usage
-}
-
-// entryOverhead is about the bytes that an entry takes besides its object and the names
-// in its footprint.
-const entryOverhead = 1 << 10
-
-// pending returns the write as the log keeps it.
-func (w Write) pending(ref api.Ref) pendingWrite {
-	p := pendingWrite{write: w, ref: ref, precondition: w.Precondition()}
-	if w.Review != nil {
-		p.review = w.Review()
-	}
-	p.cost = usage{1, p.bytes()}
-	if u := w.Change.User; u != nil {
-		p.user = u.Username
-	}
-	// These are not needed any more.
-	p.write.Change.User, p.write.Precondition, p.write.Admissible, p.write.Review = nil, nil, nil, nil
-	if policy, ok := w.Change.After.(*policykind.Policy); ok && policy != nil {
-		p.write.Change.After = policy.Pack()
-	}
-	return p
-}
-
-// bytes returns about the memory that the write takes, without its footprint.
-func (p pendingWrite) bytes() int64 { return entryOverhead + p.write.Size + int64(len(p.review)) }
-
-// unknownNamespace is the owner of writes in namespaces that the view does not have: they
-// share one quota, since a forged review can name any namespace.
-const unknownNamespace = "?"
-
-func (p pendingWrite) ownerIn(v *snapshot.View) owner {
-	namespace := p.ref.Namespace
-	if namespace != "" && v.Get((&gateway.Namespace{Name: namespace}).Ref()) == nil {
-		namespace = unknownNamespace
-	}
-	return ownerOf(namespace, p.user)
-}
-
-// observedBy reports whether an observation is of the write, or of a later state of its
-// object. The versions of one resource are comparable across objects.
-func (p pendingWrite) observedBy(s snapshot.Observation) bool {
-	if p.write.Change.Operation == guard.Create {
-		return p.precondition.UID != "" && s.UID == p.precondition.UID
-	}
-	if s.Deleted && (s.UID == "" || s.UID == p.precondition.UID) {
-		return true
-	}
-	return s.Version != "" && newer(s.Version, p.precondition.Version)
-}
-
-// newer reports whether a resourceVersion is newer than another; versions that are not
-// comparable count as newer if they differ.
-func newer(version, than string) bool {
-	c, err := resourceversion.CompareResourceVersion(version, than)
-	if err != nil {
-		return version != than
-	}
-	return c > 0
 }

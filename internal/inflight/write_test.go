@@ -10,11 +10,11 @@ import (
 )
 
 func TestObservedBy(t *testing.T) {
-	created := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Create}}, precondition: Precondition{UID: "u"}}
-	updated := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Update}}, precondition: Precondition{"u", "99"}}
-	deleted := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Delete}}, precondition: Precondition{"u", "99"}}
+	created := &entry{write: Write{Change: guard.Change{Operation: guard.Create}}, precondition: Precondition{UID: "u"}}
+	updated := &entry{write: Write{Change: guard.Change{Operation: guard.Update}}, precondition: Precondition{"u", "99"}}
+	deleted := &entry{write: Write{Change: guard.Change{Operation: guard.Delete}}, precondition: Precondition{"u", "99"}}
 	for name, c := range map[string]struct {
-		write pendingWrite
+		write *entry
 		seen  snapshot.Observation
 		want  bool
 	}{
@@ -22,7 +22,7 @@ func TestObservedBy(t *testing.T) {
 		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
 		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
 		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
-		"a created object without a uid":                   {pendingWrite{write: created.write}, snapshot.Observation{}, false},
+		"a created object without a uid":                   {&entry{write: created.write}, snapshot.Observation{}, false},
 		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
 		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
 		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},
