@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -75,33 +74,33 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	require.NoError(t, store.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
 	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list removes missing objects of its own kind")
 
-	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
+	r.forget(clusterConstraintCRD.obj().Name)
 	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "removing the kind removes all")
 	require.NoError(t, store.Add(limited("app", "e", 1, atMost(1))))
-	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
+	r.forget(constraintCRD.obj().Name)
 	assert.Empty(t, r.constraintRefs())
 	require.NoError(t, store.Add(limited("app", "late", 1, atMost(1))))
 	assert.Empty(t, r.constraintRefs(), "late events add nothing")
-	assert.Empty(t, r.constraintStatuses())
+	assert.Empty(t, r.ConstraintStatuses())
 }
 
-func TestStatusUpdateKeepsConstraint(t *testing.T) {
+func TestStatusUpdateIsNoChange(t *testing.T) {
 	r := newTestRegistry(t)
+	var events []snapshot.Event
+	r.store.Subscribe(func(all []snapshot.Event) { events = append(events, all...) })
 	r.replace(r.definitionsOf(clusterConstraintCRD))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
-	get := func() *constraint.Constraint {
-		v, _ := r.store.View()
-		return v.Constraints(colorRef)[0]
-	}
-	was := get()
 	written := limited("", "c", 1, atMost(1))
 	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
-	store := r.watched[clusterConstraintCRD.obj().Name].store
-	require.NoError(t, store.Update(written))
-	assert.Same(t, was, get())
-	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
-	require.NoError(t, store.Update(limited("", "c", 2, atMost(2))))
-	assert.NotSame(t, was, get())
+	changed := func(u *unstructured.Unstructured) bool {
+		events = nil
+		require.NoError(t, r.watched[clusterConstraintCRD.obj().Name].store.Update(u))
+		require.Len(t, events, 1)
+		return !snapshot.Same(events[0].Before, events[0].After)
+	}
+	assert.False(t, changed(written))
+	assert.Equal(t, "True", string(r.ConstraintStatuses()[0].Conditions[0].Status))
+	assert.True(t, changed(limited("", "c", 2, atMost(2))))
 }
 
 func TestConstraintStatuses(t *testing.T) {
@@ -130,7 +129,7 @@ func TestConstraintStatuses(t *testing.T) {
 	}
 	states := func() []state {
 		var out []state
-		for _, s := range r.constraintStatuses() {
+		for _, s := range r.ConstraintStatuses() {
 			assert.Equal(t, colorRef, s.Kind)
 			got := state{s.Ref.Key(), s.UID, "", s.Installed}
 			if s.Invalid != nil {
@@ -149,7 +148,7 @@ func TestConstraintStatuses(t *testing.T) {
 	assert.Equal(t, want, states())
 	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
-	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
+	r.forget(colorCRD.obj().Name)
 	assert.True(t, statusChanged(), "removing a kind changes the status of constraints")
 	assert.False(t, states()[0].installed)
 }
@@ -157,10 +156,10 @@ func TestConstraintStatuses(t *testing.T) {
 func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
-	kind := constraintKindOf(snapshot.ParseDefinition(constraintCRD.obj()))
+	kind := fixedKindOf(snapshot.ParseDefinition(constraintCRD.obj()))
 	_, err := kind.decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
-	_, err = kind.decodeObject(&metav1.Status{})
+	_, err = kind.decode(&metav1.Status{})
 	require.EqualError(t, err, "got *v1.Status, want *unstructured.Unstructured")
 }
 
@@ -168,9 +167,9 @@ func TestForbiddenConstraintsAreAProblem(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD))
 	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
-	require.Len(t, r.allProblems(), 1)
-	assert.ErrorContains(t, r.allProblems()[0].Err, "policyconstraints.overrule.dev")
-	messages.Golden(t, r.allProblems()[0].Err.Error())
+	require.Len(t, r.Problems(), 1)
+	assert.ErrorContains(t, r.Problems()[0].Err, "policyconstraints.overrule.dev")
+	messages.Golden(t, r.Problems()[0].Err.Error())
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready without constraints")
 }
 
@@ -195,7 +194,7 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
-	assert.Empty(t, r.constraintStatuses(), "no target is absent before all is listed")
+	assert.Empty(t, r.ConstraintStatuses(), "no target is absent before all is listed")
 
 	for _, source := range r.store.Waiting() {
 		r.store.Listed(source)
@@ -211,7 +210,7 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	}
 	statusChanged()
 	status := func() ConstraintStatus {
-		all := r.constraintStatuses()
+		all := r.ConstraintStatuses()
 		require.Len(t, all, 1)
 		return all[0]
 	}

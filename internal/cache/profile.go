@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -18,7 +17,7 @@ import (
 )
 
 // decodeProfile converts a PolicyProfile. Its spec is misread if it has unknown or invalid fields.
-func decodeProfile(obj runtime.Object) (*policykind.Profile, error) {
+func decodeProfile(obj runtime.Object) (snapshot.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
@@ -58,17 +57,15 @@ type profileTarget struct {
 	kind *watchedKind
 }
 
-func (t profileTarget) put(p *policykind.Profile) {
+func (t profileTarget) put(p snapshot.Object) {
 	t.update(func() []snapshot.Change { return []snapshot.Change{snapshot.Put(p)} })
 }
 
-func (t profileTarget) remove(name cache.ObjectName) {
-	t.update(func() []snapshot.Change {
-		return []snapshot.Change{snapshot.Delete(refOf(policykind.KindProfile, name))}
-	})
+func (t profileTarget) remove(ref api.Ref) {
+	t.update(func() []snapshot.Change { return []snapshot.Change{snapshot.Delete(ref)} })
 }
 
-func (t profileTarget) replace(all []*policykind.Profile) {
+func (t profileTarget) replace(all []snapshot.Object) {
 	t.update(func() []snapshot.Change {
 		t.markListed(t.kind)
 		var out []snapshot.Change
@@ -119,7 +116,8 @@ type ProfileStatus struct {
 	Conditions []metav1.Condition
 }
 
-func (r *registry) profileStatuses() []ProfileStatus {
+// ProfileStatuses returns the state of each PolicyProfile, sorted by name.
+func (r *registry) ProfileStatuses() []ProfileStatus {
 	kinds := r.currentKinds()
 	var out []ProfileStatus
 	for p := range kinds.Profiles() {

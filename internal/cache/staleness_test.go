@@ -246,8 +246,8 @@ func TestForbiddenKindIsReported(t *testing.T) {
 	require.NoError(t, w.UnreadableKindsError())
 
 	policies := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
-	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := policykind.BuiltinKind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	policies.health.health = SourceHealth{Source: "colorpolicies", Kind: policy.Ref(), Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	w.registry.watched["colorpolicies"] = &watchedKind{Definition: &snapshot.Definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
 	require.ErrorContains(t, w.UnreadableKindsError(), "colorpolicies: watch disconnected for 1m0s: ")
