@@ -22,12 +22,6 @@ func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	}
 }
 
-// done returns the report with the findings sorted by severity.
-func (b *reportBuilder) done() *report.Report {
-	slices.SortStableFunc(b.Findings, func(x, y report.Finding) int { return int(x.Severity) - int(y.Severity) })
-	return &b.Report
-}
-
 // addManifestFindings adds the objects of a change, and what is wrong with their manifests.
 func (b *reportBuilder) addManifestFindings(steps []evaluatedStep) {
 	b.addSteps(steps, guard.EnforceAudit)
@@ -46,26 +40,24 @@ func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforc
 		if !enforcement.Denies() {
 			severity = report.Warning
 		}
-		for _, f := range guard.OmitRepeated(e.decision.Denials) {
-			b.addFinding(e, f, severity)
-		}
-		for _, f := range guard.OmitRepeated(e.decision.Warnings) {
-			b.addFinding(e, f, report.Warning)
-		}
+		b.addFindings(&e, severity, e.decision.Denials)
+		b.addFindings(&e, report.Warning, e.decision.Warnings)
 	}
 }
 
-func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity report.Severity) {
+func (b *reportBuilder) addFindings(e *evaluatedStep, severity report.Severity, all []guard.Finding) {
 	ref, operation := e.objectAndOperation()
-	at := f.Field
-	if at == "" && e.old != nil {
-		at = e.stored.FirstChange(e.old)
+	for _, f := range guard.OmitRepeated(all) {
+		at := f.Field
+		if at == "" && e.old != nil {
+			at = e.stored.FirstChange(e.old)
+		}
+		b.Findings = append(b.Findings, report.Finding{
+			Severity: severity, Code: f.Code, Object: ref, Operation: operation,
+			Rule: f.Rule, Policy: f.Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
+			CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
+		})
 	}
-	b.Findings = append(b.Findings, report.Finding{
-		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
-		Rule: f.Rule, Policy: f.Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
-		CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
-	})
 }
 
 // addChanges adds what changes in the end.
