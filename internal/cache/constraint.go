@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
@@ -72,24 +71,6 @@ func ignoring(namespace string, decode decoder) decoder {
 	}
 }
 
-// ConstraintStatus is the state of a constraint.
-type ConstraintStatus struct {
-	Ref        api.Ref
-	UID        types.UID
-	Generation int64
-	// Invalid is why the constraint is not in force. It is nil if the constraint is in
-	// force, or will be when its policy kind is Installed.
-	Invalid   error
-	Kind      api.PolicyKind
-	Installed bool
-	// Absent are the targets that it names and that do not exist. NoTarget is true if
-	// it has no others.
-	Absent   []constraint.Named
-	NoTarget bool
-	// Conditions are the current conditions of the status. They must not be modified.
-	Conditions []metav1.Condition
-}
-
 // objectsChanged signals that the status of constraints may have changed: one was written,
 // or a target was created or deleted. It is called with the lock of the store held.
 func (r *registry) objectsChanged(events []snapshot.Event) {
@@ -104,34 +85,4 @@ func (r *registry) objectsChanged(events []snapshot.Event) {
 	}) {
 		signal(r.statusChanged)
 	}
-}
-
-// ConstraintStatuses returns the state of each constraint, sorted by reference.
-func (r *registry) ConstraintStatuses() []ConstraintStatus {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	installed := make(map[api.PolicyKind]bool)
-	for _, k := range r.watched {
-		if k.policy != nil {
-			installed[k.policy.Ref()] = true
-		}
-	}
-	v, ready := r.store.View()
-	var out []ConstraintStatus
-	for i := range constraintKinds {
-		for o := range v.Objects(constraintKinds[i].kind) {
-			c := o.(*constraint.Constraint) //nolint:forcetypeassert // objects of its kind
-			if names, _ := c.Named(); len(names) > 0 && !ready {
-				continue // a target may exist but not be listed yet
-			}
-			s := ConstraintStatus{
-				Ref: c.Ref(), UID: c.UID, Generation: c.Generation, Invalid: c.Invalid,
-				Kind: c.PolicyKind(), Installed: installed[c.PolicyKind()], Conditions: c.Conditions,
-			}
-			s.Absent, s.NoTarget = v.Absent(c)
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(a, b ConstraintStatus) int { return api.CompareRefs(a.Ref, b.Ref) })
-	return out
 }

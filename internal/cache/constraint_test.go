@@ -81,7 +81,7 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	assert.Empty(t, r.constraintRefs())
 	require.NoError(t, store.Add(limited("app", "late", 1, atMost(1))))
 	assert.Empty(t, r.constraintRefs(), "late events add nothing")
-	assert.Empty(t, r.ConstraintStatuses())
+	assert.Empty(t, r.Statuses())
 }
 
 func TestStatusUpdateIsNoChange(t *testing.T) {
@@ -99,7 +99,7 @@ func TestStatusUpdateIsNoChange(t *testing.T) {
 		return !snapshot.Same(events[0].Before, events[0].After)
 	}
 	assert.False(t, changed(written))
-	assert.Equal(t, "True", string(r.ConstraintStatuses()[0].Conditions[0].Status))
+	assert.Equal(t, "True", string(r.Statuses()[0].Conditions[0].Status))
 	assert.True(t, changed(limited("", "c", 2, atMost(2))))
 }
 
@@ -121,36 +121,34 @@ func TestConstraintStatuses(t *testing.T) {
 		limited("app", "good", 3, atMost(1)), limited("app", "odd", 1, map[string]any{"path": "dark", "maximum": int64(1)}),
 		limited("own", "left-out", 1, atMost(1)))
 	assert.True(t, statusChanged())
-	type state struct {
-		name      string
-		uid       types.UID
-		invalid   string
-		installed bool
-	}
-	states := func() []state {
-		var out []state
-		for _, s := range r.ConstraintStatuses() {
-			assert.Equal(t, colorRef, s.Kind)
-			got := state{s.Ref.Key(), s.UID, "", s.Installed}
-			if s.Invalid != nil {
-				messages.Golden(t, s.Invalid.Error())
-				got.invalid, _, _ = strings.Cut(s.Invalid.Error(), "; ") // without what to do
+	states := func() []Status {
+		out := r.Statuses()
+		for i := range out {
+			if out[i].Refused {
+				messages.Golden(t, out[i].Message)
 			}
-			out = append(out, got)
+			out[i].Message, _, _ = strings.Cut(out[i].Message, "; ") // without what to do
 		}
 		return out
 	}
-	want := []state{
-		{"app/good", "uid-of-good", "", true},
-		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"`, true},
-		{"own/left-out", "uid-of-left-out", "constraints in Overrule's own namespace own are ignored", true},
+	status := func(namespace, name string, generation int64, refused bool, reason, message string) Status {
+		return Status{
+			Ref: api.Ref{Group: api.Group, Kind: api.KindPolicyConstraint, Namespace: namespace, Name: name},
+			UID: types.UID("uid-of-" + name), Generation: generation, Refused: refused, Reason: reason, Message: message,
+		}
+	}
+	want := []Status{
+		status("app", "good", 3, false, "Accepted", "the constraint is enforced"),
+		status("app", "odd", 1, true, "Invalid", `strict decoding error: unknown field "spec.rules[0].maximum"`),
+		status("own", "left-out", 1, true, "Invalid", "constraints in Overrule's own namespace own are ignored"),
 	}
 	assert.Equal(t, want, states())
 	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
 	r.forget(colorCRD.obj().Name)
 	assert.True(t, statusChanged(), "removing a kind changes the status of constraints")
-	assert.False(t, states()[0].installed)
+	want[0].Reason, want[0].Message = "KindNotInstalled", "policy kind ColorPolicy.policies.example.com is not installed: the constraint is enforced once it is"
+	assert.Equal(t, want, states())
 }
 
 func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
@@ -194,7 +192,7 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
-	assert.Empty(t, r.ConstraintStatuses(), "no target is absent before all is listed")
+	assert.Empty(t, r.Statuses(), "no target is absent before all is listed")
 
 	for _, source := range r.store.Waiting() {
 		r.store.Listed(source)
@@ -209,18 +207,30 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 		}
 	}
 	statusChanged()
-	status := func() ConstraintStatus {
-		all := r.ConstraintStatuses()
+	status := func() Status {
+		all := r.Statuses()
 		require.Len(t, all, 1)
 		return all[0]
 	}
-	assert.True(t, status().NoTarget)
+	const absent = "not found: Gateway app/g; the constraint is not enforced until a target exists"
+	assert.Equal(t, absent, status().Message)
+	assert.Equal(t, "TargetNotFound", status().Reason)
 	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
 	r.store.Apply(snapshot.Put(gw))
 	assert.True(t, statusChanged(), "a created target changes the status")
-	assert.Empty(t, status().Absent)
-	assert.False(t, status().NoTarget)
+	assert.Equal(t, "the constraint is enforced", status().Message)
 	r.store.Apply(snapshot.Delete(gw.Ref()))
 	assert.True(t, statusChanged(), "a deleted target changes the status")
-	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
+	assert.Equal(t, absent, status().Message)
+}
+
+func TestConstraintStatusNamesMissingTargets(t *testing.T) {
+	missing := []constraint.Named{
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
+	}
+	c := &constraint.Constraint{}
+	assert.Equal(t, "not found: Gateway infra/public, section http of Gateway infra/edge; the constraint is not enforced until a target exists", constraintStatus(c, true, missing, true).Message)
+	assert.Equal(t, "the constraint is enforced on the targets that exist; not found: Gateway infra/public", constraintStatus(c, true, missing[:1], false).Message)
+	assert.Equal(t, "KindNotInstalled", constraintStatus(c, false, missing, true).Reason, "targets are not checked if the kind is not installed")
 }

@@ -1,15 +1,11 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -103,28 +99,4 @@ func (r *registry) logRefused(earlier *snapshot.Kinds) {
 			r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
 		}
 	}
-}
-
-// ProfileStatus is the state of a PolicyProfile.
-type ProfileStatus struct {
-	Name       string
-	UID        types.UID
-	Generation int64
-	// Refused is why it is not in force, nil if it is.
-	Refused *api.RefusedProfile
-	// Conditions are the current conditions of the status. They must not be modified.
-	Conditions []metav1.Condition
-}
-
-// ProfileStatuses returns the state of each PolicyProfile, sorted by name.
-func (r *registry) ProfileStatuses() []ProfileStatus {
-	kinds := r.currentKinds()
-	var out []ProfileStatus
-	for p := range kinds.Profiles() {
-		out = append(out, ProfileStatus{
-			Name: p.Name, UID: p.UID, Generation: p.Generation, Refused: kinds.Refusal(p), Conditions: p.Status.Conditions,
-		})
-	}
-	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return out
 }

@@ -64,8 +64,8 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	served := r.Served()
 	assert.Equal(t, policykind.Cluster, served[len(served)-2].Kind.Source)
 	assert.Equal(t, "paints", served[len(served)-2].Resource)
-	require.Len(t, r.ProfileStatuses(), 1)
-	assert.Nil(t, r.ProfileStatuses()[0].Refused)
+	require.Len(t, r.Statuses(), 1)
+	assert.False(t, r.Statuses()[0].Refused)
 	constraintsComeAndGo(t, e, r)
 
 	// A Watcher that starts now waits for the profiles, and List reads them.

@@ -106,8 +106,8 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // label, sorted: which profile is in force, and which are refused.
 func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.currentKinds().InForce() }
 
-// StatusesChanged returns a channel that receives a value when ProfileStatuses or
-// ConstraintStatuses may have changed. It supports one reader.
+// StatusesChanged returns a channel that receives a value when Statuses may have changed.
+// It supports one reader.
 func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.statusChanged }
 
 // Resource returns the group of a kind and its plural name, which is empty if the kind
