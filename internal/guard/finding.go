@@ -66,7 +66,10 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(), Repeats: f.Repeats}
+	return api.Reason{
+		Code: f.Code, Rule: f.Rule, Policy: f.Policy, Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(),
+		Repeats: f.Repeats, CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
+	}
 }
 
 // findings collects findings, each once, by all that they say: a write can

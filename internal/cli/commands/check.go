@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
+	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/guard"
 )
@@ -76,7 +77,13 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 		verdicts = append(verdicts, e.decision.Verdict(enforcement))
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
-		b.addSteps(steps, enforcement)
+		severity := report.Error
+		if !enforcement.Denies() {
+			severity = report.Warning
+		}
+		for i, e := range steps {
+			b.addVerdict(verdicts[i], severity, e.stored, e.old)
+		}
 		b.addChanges(newNetChanges(shown))
 	})
 }

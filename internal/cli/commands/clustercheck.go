@@ -62,23 +62,9 @@ func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, o
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
 		for i, v := range verdicts {
-			b.addVerdict(v, unlisted.set.Objects[i])
+			b.addVerdict(v, report.Error, unlisted.set.Objects[i], nil)
 		}
 	})
-}
-
-// addVerdict adds the object of a dry run, and its findings.
-func (b *reportBuilder) addVerdict(v api.Verdict, o *manifest.Object) {
-	b.Objects = append(b.Objects, report.Object{Ref: v.Object, Operation: v.Operation, Allowed: v.Allowed, At: b.paths.location(o, "")})
-	add := func(severity report.Severity, all []api.Reason) {
-		for _, r := range all {
-			b.Findings = append(b.Findings, report.Finding{
-				Severity: severity, Code: r.Code, Object: v.Object, Operation: v.Operation, Message: r.Message, At: b.paths.location(o, r.Field),
-			})
-		}
-	}
-	add(report.Error, v.Reasons)
-	add(report.Warning, v.Warnings)
 }
 
 // probe asks about an object that does not exist, and returns an error if Overrule does
