@@ -22,7 +22,7 @@ func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, e
 	if b == nil || b.example == nil || !isValidName(ref) {
 		return nil, nil
 	}
-	obj, err := w.clients.clientFor(b, w.registry.versionOf(b)).Get().
+	obj, err := w.clients.clientFor(b, w.versionOf(b)).Get().
 		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -36,7 +36,7 @@ func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, e
 // Stored reads a policy from the API server, in the version that is read. It returns
 // nil if it does not exist.
 func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
-	resource, ok := w.registry.ServedResource(ref.PolicyKind())
+	resource, ok := w.ServedResource(ref.PolicyKind())
 	if !ok || !isValidName(ref) {
 		return nil, nil
 	}

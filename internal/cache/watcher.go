@@ -58,14 +58,14 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	w := &Watcher{clients: c, registry: newRegistry(s, c, opts), stopped: make(chan struct{}), restored: make(chan restore, 1), eventTimeout: cmp.Or(opts.EventTimeout, eventTimeout)}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink{
-			store: s, kind: policykind.KindDefinition, log: w.registry.logger(sourceDefinitions),
+			store: s, kind: policykind.KindDefinition, log: w.logger(sourceDefinitions),
 			decode: decodeDefinition, target: w.registry, listed: func() {},
 		})
 	w.definitions.gvr = definitionsResource
 	for i := range coreKinds {
 		b := &coreKinds[i]
 		f := newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink{
-			store: s, kind: b.kind, log: w.registry.logger(b.resource),
+			store: s, kind: b.kind, log: w.logger(b.resource),
 			decode: b.decode, target: objectTarget{store: s, kind: b.kind}, listed: func() { s.Listed(b.resource) },
 		})
 		f.gvr = schema.GroupVersionResource{Version: b.versions[0], Resource: b.resource}
@@ -81,7 +81,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	var group sync.WaitGroup
 	start := func(f *reflector) {
 		ctx, cancel := context.WithCancel(ctx)
-		f.cancel, f.health.onRestore, f.health.changes = cancel, w.noteRestore, &w.registry.changes
+		f.cancel, f.health.onRestore, f.health.changes = cancel, w.noteRestore, &w.changes
 		group.Go(func() {
 			defer cancel()
 			f.run(ctx)
@@ -89,7 +89,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	// Reflectors of kinds are started by the reflector of the definitions, which is
 	// part of the group itself: none is added after it has ended.
-	w.registry.start = start
+	w.start = start
 	for _, f := range w.core {
 		start(f)
 	}
@@ -104,16 +104,16 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 
 // Profiles returns the policy kinds that have a profile, and those that have only a
 // label, sorted: which profile is in force, and which are refused.
-func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.currentKinds().InForce() }
+func (w *Watcher) Profiles() []api.ProfileInForce { return w.currentKinds().InForce() }
 
 // StatusesChanged returns a channel that receives a value when Statuses may have changed.
 // It supports one reader.
-func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.statusChanged }
+func (w *Watcher) StatusesChanged() <-chan struct{} { return w.statusChanged }
 
 // Resource returns the group of a kind and its plural name, which is empty if the kind
 // is not defined (rights.Resource).
 func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
-	if d := w.registry.currentKinds().DefinitionOf(kind); d != nil {
+	if d := w.currentKinds().DefinitionOf(kind); d != nil {
 		plural = strings.TrimSuffix(d.Name, "."+kind.Group)
 	}
 	return kind.Group, plural
@@ -121,7 +121,7 @@ func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
 
 // Changed returns a channel that receives a value when the result of Served may have
 // changed. There is one channel, for one reader.
-func (w *Watcher) Changed() <-chan struct{} { return w.registry.kindsChanged }
+func (w *Watcher) Changed() <-chan struct{} { return w.kindsChanged }
 
 // Health returns the state of the watch of each resource, sorted by source. Kinds of
 // Gateway API whose CustomResourceDefinition is not installed are not included.
