@@ -110,6 +110,24 @@ func JoinNames(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
+// ChangesSummary says how many effective policies change, with details, and what requests
+// lose that move to another route or rule, "" for nothing.
+func ChangesSummary(n int, details, moved string) string {
+	text := fmt.Sprintf("%d effective policies change", n)
+	switch {
+	case n == 0 && moved != "":
+		return moved
+	case n == 0:
+		text = "no effective policy changes"
+	case n == 1:
+		text = "1 effective policy changes"
+	}
+	if text += details; moved != "" {
+		text += "; " + moved
+	}
+	return text
+}
+
 // Plural returns a number of things, as in "1 path" and "2 paths".
 func Plural(n int, noun string) string {
 	if n == 1 {

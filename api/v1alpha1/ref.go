@@ -96,6 +96,35 @@ func (e PathElement) String() string {
 	return strings.TrimSpace(e.Kind + " " + name)
 }
 
+// PathText returns a path on one line, such as "Gateway infra/edge#http > HTTPRoute
+// app/toystore#toys". Classes and namespaces are omitted unless they are the last element.
+func PathText(path []PathElement) string {
+	var parts []string
+	for i, e := range path {
+		switch {
+		case (e.Kind == "GatewayClass" || e.Kind == "Namespace") && i < len(path)-1:
+		case len(parts) > 0 && e.Section != "" && e.IsSection():
+			parts[len(parts)-1] += "#" + e.SectionText()
+		default:
+			parts = append(parts, e.String())
+		}
+	}
+	return strings.Join(parts, " > ")
+}
+
+// IsSection reports whether the element is a section of the one before it.
+func (e PathElement) IsSection() bool {
+	return e.Kind == "Listener" || strings.HasSuffix(e.Kind, "RouteRule")
+}
+
+// SectionText returns the name of a listener or a rule, or of an item of a list of the rule.
+func (e PathElement) SectionText() string {
+	if e.Member == "" {
+		return e.Section
+	}
+	return e.Section + "." + e.Member
+}
+
 // ComparePaths orders paths element by element.
 func ComparePaths(a, b []PathElement) int {
 	for i := range min(len(a), len(b)) {

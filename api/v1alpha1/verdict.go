@@ -64,6 +64,8 @@ type Reason struct {
 	Message string `json:"message"`
 	// Repeats is set if it says no more than the changes of the verdict, or what is gained.
 	Repeats bool `json:"-"`
+	// CountsPaths is set if the message is a number of paths.
+	CountsPaths bool `json:"-"`
 }
 
 // CodeWarning is the code of a warning of the API server.

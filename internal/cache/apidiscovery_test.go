@@ -33,7 +33,7 @@ func TestDefinitionsFromResources(t *testing.T) {
 		d, _ := c.Object.(*snapshot.Definition)
 		policy, _ := kinds.Policy(d)
 		names = append(names, fmt.Sprintf("%s in %s: policies %t, builtin %t, namespaced %t",
-			d.Name, d.Resource.Version, policy != nil, gatewayKindOf(d) != nil, d.Namespaced))
+			d.Name, d.Resource.Version, policy != nil, fixedKindOf(d) != nil, d.Namespaced))
 	}
 	assert.Equal(t, []string{
 		"authpolicies.other.io in v1: policies false, builtin false, namespaced false",

@@ -15,7 +15,7 @@ import (
 // are already stale (see CheckFresh).
 func (w *Watcher) Await(ctx context.Context) {
 	for {
-		changed := w.registry.changes.changed()
+		changed := w.changes.changed()
 		if !shouldWait(w.health(), time.Now()) {
 			return
 		}

@@ -19,7 +19,7 @@ func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 	w, all := &Watcher{registry: &registry{}, stopped: make(chan struct{})}, map[string]*healthTracker{}
 	for _, name := range names {
 		c := newHealthTracker(name)
-		c.changes = &w.registry.changes
+		c.changes = &w.changes
 		c.watchOpened(false)
 		c.recordList("1", 0)
 		w.core = append(w.core, &reflector{source: name, health: c})
@@ -37,7 +37,7 @@ func await(ctx context.Context, w *Watcher) time.Duration {
 	go func() {
 		for ctx.Err() == nil {
 			background.Sleep(ctx, checkInterval)
-			w.registry.changes.notify()
+			w.changes.notify()
 		}
 	}()
 	start := time.Now()
@@ -136,13 +136,13 @@ func TestAwaitIgnoresRemovedSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := newTestWatcher("customresourcedefinitions", "gateways")
 		gateways := &watchedKind{reflector: w.core[0]}
-		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
+		w.core, w.watched = nil, map[string]*watchedKind{"gateways": gateways}
 		gateways.cancel, gateways.close, gateways.Definition = func() {}, func() {}, &snapshot.Definition{Name: "gateways"}
 		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
-			w.registry.mu.Lock()
-			defer w.registry.mu.Unlock()
-			w.registry.stopReflector(gateways)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.stopReflector(gateways)
 		})
 		assert.Equal(t, time.Second, await(t.Context(), w))
 	})

@@ -23,7 +23,7 @@ import (
 type sinks struct {
 	store  *snapshot.Store
 	kinds  *snapshot.Kinds
-	byKind map[api.PolicyKind]*sink[snapshot.Object]
+	byKind map[api.PolicyKind]*sink
 }
 
 // newSinks subscribes to the store, as components of the server do.
@@ -32,15 +32,15 @@ func newSinks(tb testing.TB) *sinks {
 	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
 	audit.New(audit.Options{Store: s})
-	return &sinks{store: s, kinds: snapshot.NewKinds().ForManifests(), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
+	return &sinks{store: s, kinds: snapshot.NewKinds().ForManifests(), byKind: make(map[api.PolicyKind]*sink)}
 }
 
 // of returns the sink of a kind.
-func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
+func (s *sinks) of(kind api.PolicyKind) *sink {
 	if out := s.byKind[kind]; out != nil {
 		return out
 	}
-	out := &sink[snapshot.Object]{
+	out := &sink{
 		store: s.store, kind: kind, target: objectTarget{store: s.store, kind: kind},
 		health: newHealthTracker(kind.Kind), log: logr.Discard(), listed: func() {},
 	}
@@ -111,7 +111,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 	for _, test := range tests {
 		var after, was []kruntime.Object
-		var to []*sink[snapshot.Object]
+		var to []*sink
 		for n := range differing {
 			i := n * size.Routes / differing
 			o := test.was(i)

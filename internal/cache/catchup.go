@@ -60,7 +60,7 @@ func (w *Watcher) CatchUp(ctx context.Context, pending []api.Ref) ([]snapshot.Ob
 	began := time.Now()
 	found := w.verify(ctx)
 	for {
-		changed := w.registry.changes.changed()
+		changed := w.changes.changed()
 		c := w.caughtUp(began)
 		if c.late == nil {
 			for _, f := range c.leftOut {
@@ -216,7 +216,7 @@ func (k *watchedKind) isUnreadable() bool {
 // observations returns what CatchUp has of refs: that the view lacks them, or what the
 // lists of metadata have.
 func (w *Watcher) observations(refs []api.Ref, found map[api.PolicyKind]*metadataList, listed map[api.PolicyKind]bool) []snapshot.Observation {
-	v, _ := w.registry.store.View()
+	v, _ := w.store.View()
 	var out []snapshot.Observation
 	for _, ref := range refs {
 		if !listed[ref.PolicyKind()] {

@@ -97,9 +97,9 @@ func newCatchUpFixture(t *testing.T) *catchUpFixture {
 	f.Watcher, err = New(&rest.Config{Host: "http://127.0.0.1:1"}, snapshot.New(Sources...), Options{})
 	require.NoError(t, err)
 	f.clients.metadata = f.fakeMetadata
-	f.registry.start = func(r *reflector) { r.cancel, r.health.changes = func() {}, &f.registry.changes }
+	f.start = func(r *reflector) { r.cancel, r.health.changes = func() {}, &f.changes }
 	for _, r := range append(f.core, f.definitions) {
-		f.registry.start(r)
+		f.start(r)
 	}
 	f.feed(f.definitions, crdAt(httpCRD, 1), crdAt(colorCRD, 2))
 	f.feedAll(httpCRD, colorCRD)
@@ -119,7 +119,7 @@ func (f *catchUpFixture) feedAll(kinds ...crd) {
 	}
 }
 
-func (f *catchUpFixture) of(c crd) *reflector { return f.registry.watched[c.obj().Name].reflector }
+func (f *catchUpFixture) of(c crd) *reflector { return f.watched[c.obj().Name].reflector }
 
 // feed gives a reflector a full list that is requested now.
 func (f *catchUpFixture) feed(r *reflector, objects ...metav1.Object) {
@@ -204,7 +204,7 @@ func TestCatchUpListsAgain(t *testing.T) {
 				synctest.Wait()
 				require.NoError(t, <-end)
 				assert.Zero(t, time.Since(began), "it does not pause")
-				assert.Equal(t, map[string][]string{"app/b" + strconv.Itoa(i): nil}, storedRoutes(w.registry.store))
+				assert.Equal(t, map[string][]string{"app/b" + strconv.Itoa(i): nil}, storedRoutes(w.store))
 				assert.True(t, open.IsStopped())
 				assert.NoError(t, w.StaleError())
 			}
@@ -350,7 +350,7 @@ func TestCatchUpObservesDeletions(t *testing.T) {
 		absent.Name, ofNoKind.Kind = "absent", "Unknown"
 		f.update(f.of(colorCRD), policyAt("absent", 13))
 		var seen []snapshot.Observation
-		f.registry.store.Watch(func(o []snapshot.Observation) { seen = append(seen, o...) })
+		f.store.Watch(func(o []snapshot.Observation) { seen = append(seen, o...) })
 		end := f.catchUp(t.Context(), absent, pRef, ofNoKind)
 		f.feed(f.definitions, crdAt(httpCRD, 1), crdAt(colorCRD, 2))
 		f.feedAll(httpCRD)
@@ -473,9 +473,9 @@ func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 				}
 				assertReturns(t, end)
 				assert.LessOrEqual(t, time.Since(began), c.want+2*checkInterval)
-				kind := f.registry.watched[c.crd.obj().Name].Kind
+				kind := f.watched[c.crd.obj().Name].Kind
 				if c.crd.kind != tlsCRD.kind {
-					assert.True(t, f.registry.store.Pending(kind) || f.CheckFresh(kind) != nil, "its writes are rejected")
+					assert.True(t, f.store.Pending(kind) || f.CheckFresh(kind) != nil, "its writes are rejected")
 				}
 				assert.NoError(t, f.StaleError())
 			})

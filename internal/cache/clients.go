@@ -107,6 +107,9 @@ func (c *clients) connect(cfg *rest.Config, httpClient *http.Client) error {
 
 // listWatch lists and watches all objects of a builtin kind in one of its versions.
 func (c *clients) listWatch(b *builtin, version string) *cache.ListWatch {
+	if b.example == nil {
+		return c.policiesListWatch(schema.GroupVersionResource{Group: b.kind.Group, Version: version, Resource: b.resource})
+	}
 	return listWatchAll(c.clientFor(b, version), b.resource)
 }
 

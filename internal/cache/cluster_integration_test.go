@@ -3,20 +3,16 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,6 +25,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/logbuffer"
 )
 
 // things are one object of each kind that is read.
@@ -161,46 +158,19 @@ func must(t *testing.T, got env.Result) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// lines collects log lines from any goroutine.
-type lines struct {
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (l *lines) log() logr.Logger {
-	return funcr.New(func(_, args string) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.out.WriteString(args + "\n")
-	}, funcr.Options{})
-}
-
-// errors returns the lines that are errors.
-func (l *lines) errors() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []string
-	for line := range strings.Lines(l.out.String()) {
-		if strings.Contains(line, `"error"=`) {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
 // running is a started Watcher.
 type running struct {
 	*Watcher
 	store *snapshot.Store
-	lines *lines
+	lines *logbuffer.Buffer
 }
 
 // startWatcher starts a Watcher, which stops at the end of the test.
 func startWatcher(t *testing.T, cfg *rest.Config) *running {
 	t.Helper()
-	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
+	r := &running{store: snapshot.New(Sources...), lines: &logbuffer.Buffer{}}
 	var err error
-	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.log(), EventTimeout: time.Minute})
+	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.At(0), EventTimeout: time.Minute})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -75,33 +74,33 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	require.NoError(t, store.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
 	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list removes missing objects of its own kind")
 
-	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
+	r.forget(clusterConstraintCRD.obj().Name)
 	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "removing the kind removes all")
 	require.NoError(t, store.Add(limited("app", "e", 1, atMost(1))))
-	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
+	r.forget(constraintCRD.obj().Name)
 	assert.Empty(t, r.constraintRefs())
 	require.NoError(t, store.Add(limited("app", "late", 1, atMost(1))))
 	assert.Empty(t, r.constraintRefs(), "late events add nothing")
-	assert.Empty(t, r.constraintStatuses())
+	assert.Empty(t, r.Statuses())
 }
 
-func TestStatusUpdateKeepsConstraint(t *testing.T) {
+func TestStatusUpdateIsNoChange(t *testing.T) {
 	r := newTestRegistry(t)
+	var events []snapshot.Event
+	r.store.Subscribe(func(all []snapshot.Event) { events = append(events, all...) })
 	r.replace(r.definitionsOf(clusterConstraintCRD))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
-	get := func() *constraint.Constraint {
-		v, _ := r.store.View()
-		return v.Constraints(colorRef)[0]
-	}
-	was := get()
 	written := limited("", "c", 1, atMost(1))
 	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
-	store := r.watched[clusterConstraintCRD.obj().Name].store
-	require.NoError(t, store.Update(written))
-	assert.Same(t, was, get())
-	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
-	require.NoError(t, store.Update(limited("", "c", 2, atMost(2))))
-	assert.NotSame(t, was, get())
+	changed := func(u *unstructured.Unstructured) bool {
+		events = nil
+		require.NoError(t, r.watched[clusterConstraintCRD.obj().Name].store.Update(u))
+		require.Len(t, events, 1)
+		return !snapshot.Same(events[0].Before, events[0].After)
+	}
+	assert.False(t, changed(written))
+	assert.Equal(t, "True", string(r.Statuses()[0].Conditions[0].Status))
+	assert.True(t, changed(limited("", "c", 2, atMost(2))))
 }
 
 func TestConstraintStatuses(t *testing.T) {
@@ -122,45 +121,43 @@ func TestConstraintStatuses(t *testing.T) {
 		limited("app", "good", 3, atMost(1)), limited("app", "odd", 1, map[string]any{"path": "dark", "maximum": int64(1)}),
 		limited("own", "left-out", 1, atMost(1)))
 	assert.True(t, statusChanged())
-	type state struct {
-		name      string
-		uid       types.UID
-		invalid   string
-		installed bool
-	}
-	states := func() []state {
-		var out []state
-		for _, s := range r.constraintStatuses() {
-			assert.Equal(t, colorRef, s.Kind)
-			got := state{s.Ref.Key(), s.UID, "", s.Installed}
-			if s.Invalid != nil {
-				messages.Golden(t, s.Invalid.Error())
-				got.invalid, _, _ = strings.Cut(s.Invalid.Error(), "; ") // without what to do
+	states := func() []Status {
+		out := r.Statuses()
+		for i := range out {
+			if out[i].Refused {
+				messages.Golden(t, out[i].Message)
 			}
-			out = append(out, got)
+			out[i].Message, _, _ = strings.Cut(out[i].Message, "; ") // without what to do
 		}
 		return out
 	}
-	want := []state{
-		{"app/good", "uid-of-good", "", true},
-		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"`, true},
-		{"own/left-out", "uid-of-left-out", "constraints in Overrule's own namespace own are ignored", true},
+	status := func(namespace, name string, generation int64, refused bool, reason, message string) Status {
+		return Status{
+			Ref: api.Ref{Group: api.Group, Kind: api.KindPolicyConstraint, Namespace: namespace, Name: name},
+			UID: types.UID("uid-of-" + name), Generation: generation, Refused: refused, Reason: reason, Message: message,
+		}
+	}
+	want := []Status{
+		status("app", "good", 3, false, "Accepted", "the constraint is enforced"),
+		status("app", "odd", 1, true, "Invalid", `strict decoding error: unknown field "spec.rules[0].maximum"`),
+		status("own", "left-out", 1, true, "Invalid", "constraints in Overrule's own namespace own are ignored"),
 	}
 	assert.Equal(t, want, states())
 	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
-	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
+	r.forget(colorCRD.obj().Name)
 	assert.True(t, statusChanged(), "removing a kind changes the status of constraints")
-	assert.False(t, states()[0].installed)
+	want[0].Reason, want[0].Message = "KindNotInstalled", "policy kind ColorPolicy.policies.example.com is not installed: the constraint is enforced once it is"
+	assert.Equal(t, want, states())
 }
 
 func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
-	kind := constraintKindOf(snapshot.ParseDefinition(constraintCRD.obj()))
+	kind := fixedKindOf(snapshot.ParseDefinition(constraintCRD.obj()))
 	_, err := kind.decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
-	_, err = kind.decodeObject(&metav1.Status{})
+	_, err = kind.decode(&metav1.Status{})
 	require.EqualError(t, err, "got *v1.Status, want *unstructured.Unstructured")
 }
 
@@ -168,9 +165,9 @@ func TestForbiddenConstraintsAreAProblem(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD))
 	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
-	require.Len(t, r.allProblems(), 1)
-	assert.ErrorContains(t, r.allProblems()[0].Err, "policyconstraints.overrule.dev")
-	messages.Golden(t, r.allProblems()[0].Err.Error())
+	require.Len(t, r.Problems(), 1)
+	assert.ErrorContains(t, r.Problems()[0].Err, "policyconstraints.overrule.dev")
+	messages.Golden(t, r.Problems()[0].Err.Error())
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready without constraints")
 }
 
@@ -195,7 +192,7 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
-	assert.Empty(t, r.constraintStatuses(), "no target is absent before all is listed")
+	assert.Empty(t, r.Statuses(), "no target is absent before all is listed")
 
 	for _, source := range r.store.Waiting() {
 		r.store.Listed(source)
@@ -210,18 +207,30 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 		}
 	}
 	statusChanged()
-	status := func() ConstraintStatus {
-		all := r.constraintStatuses()
+	status := func() Status {
+		all := r.Statuses()
 		require.Len(t, all, 1)
 		return all[0]
 	}
-	assert.True(t, status().NoTarget)
+	const absent = "not found: Gateway app/g; the constraint is not enforced until a target exists"
+	assert.Equal(t, absent, status().Message)
+	assert.Equal(t, "TargetNotFound", status().Reason)
 	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
 	r.store.Apply(snapshot.Put(gw))
 	assert.True(t, statusChanged(), "a created target changes the status")
-	assert.Empty(t, status().Absent)
-	assert.False(t, status().NoTarget)
+	assert.Equal(t, "the constraint is enforced", status().Message)
 	r.store.Apply(snapshot.Delete(gw.Ref()))
 	assert.True(t, statusChanged(), "a deleted target changes the status")
-	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
+	assert.Equal(t, absent, status().Message)
+}
+
+func TestConstraintStatusNamesMissingTargets(t *testing.T) {
+	missing := []constraint.Named{
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
+	}
+	c := &constraint.Constraint{}
+	assert.Equal(t, "not found: Gateway infra/public, section http of Gateway infra/edge; the constraint is not enforced until a target exists", constraintStatus(c, true, missing, true).Message)
+	assert.Equal(t, "the constraint is enforced on the targets that exist; not found: Gateway infra/public", constraintStatus(c, true, missing[:1], false).Message)
+	assert.Equal(t, "KindNotInstalled", constraintStatus(c, false, missing, true).Reason, "targets are not checked if the kind is not installed")
 }

@@ -27,7 +27,7 @@ func pending(c *crd) { c.pending = true }
 
 func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 	r := newTestRegistry(t)
-	r.replace([]*snapshot.Definition{
+	r.replace([]snapshot.Object{
 		snapshot.ParseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition), snapshot.ParseDefinition(&writtenAt(anotherColor, 2).CustomResourceDefinition),
 	})
 	r.list(colorCRD.obj().Name, policy(colorCRD.kind, "app", "p"))
@@ -35,7 +35,7 @@ func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 	assert.Equal(t, []string{"colorpolicies"}, r.servedResources())
 	v, _ := r.store.View()
 	assert.Equal(t, 1, v.Count(colorRef), "policies are kept")
-	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, r.allProblems())
+	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, r.Problems())
 	r.put(snapshot.ParseDefinition(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
 	r.list(anotherColor.obj().Name)
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
@@ -43,7 +43,7 @@ func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 	assert.Equal(t, "aaas", plural)
 	v, _ = r.store.View()
 	assert.Zero(t, v.Count(colorRef))
-	assert.Empty(t, r.allProblems())
+	assert.Empty(t, r.Problems())
 }
 
 func TestDuplicateDefinitionsAreListedOnce(t *testing.T) {

@@ -130,10 +130,11 @@ func TestParseDefinition(t *testing.T) {
 			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "spec.kind: Required value"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			d, err := decodeDefinition(c.crd.obj())
+			o, err := decodeDefinition(c.crd.obj())
 			require.NoError(t, err)
+			d := o.(*snapshot.Definition)
 			got := want{version: d.Resource.Version, cluster: !d.Namespaced}
-			if b := gatewayKindOf(d); b != nil {
+			if b := fixedKindOf(d); b != nil {
 				got.gateway = b.resource
 			}
 			policy, err := snapshot.NewKinds().With(snapshot.Put(d)).Policy(d)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +46,7 @@ type listing struct {
 	lw       *cache.ListWatch
 	decode   decoder
 	policy   *policykind.Kind // nil for other kinds
-	builtin  *builtin         // nil for policies and constraints
+	builtin  *builtin         // nil for policies
 
 	changes []snapshot.Change
 	problem error
@@ -55,14 +54,7 @@ type listing struct {
 
 // readDefinitions finds the kinds of the cluster.
 func (disc *discovery) readDefinitions(ctx context.Context) error {
-	var found []snapshot.Change
-	err := eachItem(ctx, disc.clients.definitionsListWatch(), func(obj runtime.Object) error {
-		d, err := decodeDefinition(obj)
-		if err == nil {
-			found = append(found, snapshot.Put(d))
-		}
-		return err
-	})
+	found, err := listAll(ctx, disc.clients.definitionsListWatch(), decodeDefinition)
 	if apierrors.IsForbidden(err) {
 		disc.problems = append(disc.problems, Problem{sourceDefinitions,
 			fmt.Errorf("%w; policy kinds without a profile are ignored", err)})
@@ -79,13 +71,7 @@ func (disc *discovery) readDefinitions(ctx context.Context) error {
 }
 
 // decodeDefinition is snapshot.ParseDefinition for objects from the API server.
-func decodeDefinition(obj runtime.Object) (*snapshot.Definition, error) {
-	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-	if !ok {
-		return nil, fmt.Errorf("got %T, want %T", obj, crd)
-	}
-	return snapshot.ParseDefinition(crd), nil
-}
+var decodeDefinition = typedDecoder(snapshot.ParseDefinition)
 
 // discoverResources finds the kinds with the discovery API.
 func (disc *discovery) discoverResources() ([]snapshot.Change, error) {
@@ -131,14 +117,7 @@ func (disc *discovery) readProfiles(ctx context.Context) error {
 	if d == nil || !d.Served() {
 		return nil
 	}
-	var found []snapshot.Change
-	err := eachItem(ctx, disc.clients.policiesListWatch(d.Resource), func(obj runtime.Object) error {
-		p, err := decodeProfile(obj)
-		if err == nil {
-			found = append(found, snapshot.Put(p))
-		}
-		return err
-	})
+	found, err := listAll(ctx, disc.clients.policiesListWatch(d.Resource), decodeProfile)
 	switch {
 	case apierrors.IsForbidden(err):
 		disc.problems = append(disc.problems, Problem{d.Name,
@@ -153,7 +132,8 @@ func (disc *discovery) readProfiles(ctx context.Context) error {
 
 // addListings adds what is to be listed: Namespaces, Services, and all kinds that are read.
 func (disc *discovery) addListings() {
-	for _, b := range coreKinds {
+	for i := range coreKinds {
+		b := &coreKinds[i]
 		disc.listings = append(disc.listings, &listing{resource: b.resource, lw: disc.clients.listWatch(b, b.versions[0]), decode: b.decode, builtin: b})
 	}
 	for _, resource := range standardKinds {
@@ -164,8 +144,8 @@ func (disc *discovery) addListings() {
 	}
 	for _, d := range disc.kinds.Definitions() {
 		policy, err := disc.kinds.Policy(d)
-		l := &listing{resource: d.Name, policy: policy, builtin: gatewayKindOf(d), lw: disc.clients.policiesListWatch(d.Resource)}
-		switch c := constraintKindOf(d); {
+		l := &listing{resource: d.Name, policy: policy, builtin: fixedKindOf(d), lw: disc.clients.policiesListWatch(d.Resource)}
+		switch {
 		case err != nil:
 			disc.problems = append(disc.problems, Problem{d.Name, err})
 			continue
@@ -175,8 +155,6 @@ func (disc *discovery) addListings() {
 			continue
 		case l.builtin != nil:
 			l.lw, l.decode = disc.clients.listWatch(l.builtin, d.Resource.Version), l.builtin.decode
-		case c != nil:
-			l.decode = c.decodeObject
 		default:
 			continue
 		}
@@ -193,20 +171,13 @@ func (disc *discovery) list(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (l *listing) read(ctx context.Context) error {
-	err := eachItem(ctx, l.lw, func(obj runtime.Object) error {
-		o, err := l.decode(obj)
-		if err != nil {
-			return err
-		}
-		l.changes = append(l.changes, snapshot.Put(o))
-		return nil
-	})
+func (l *listing) read(ctx context.Context) (err error) {
+	l.changes, err = listAll(ctx, l.lw, l.decode)
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err) && (l.builtin == nil || !slices.Contains(requiredKinds, l.builtin.resource)):
 		l.problem = err
-	case apierrors.IsNotFound(err) && l.builtin != nil:
+	case apierrors.IsNotFound(err) && l.builtin != nil && l.builtin.example != nil:
 		l.problem = errNotServed
 	case apierrors.IsNotFound(err): // its CRD was just deleted
 		l.problem = err
@@ -216,12 +187,19 @@ func (l *listing) read(ctx context.Context) error {
 	return nil
 }
 
-// eachItem lists page by page.
-func eachItem(ctx context.Context, lw *cache.ListWatch, visit func(runtime.Object) error) error {
+// listAll lists page by page, and puts all objects.
+func listAll(ctx context.Context, lw *cache.ListWatch, decode decoder) (out []snapshot.Change, err error) {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
-	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, visit)
+	err = pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		o, err := decode(obj)
+		if err == nil {
+			out = append(out, snapshot.Put(o))
+		}
+		return err
+	})
+	return out, err
 }
 
 func (disc *discovery) view() *snapshot.View {

@@ -19,10 +19,10 @@ import (
 // and for all other kinds. It implements guard.ReadLiveFunc.
 func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
 	b := builtinOf(ref.PolicyKind())
-	if b == nil || !isValidName(ref) {
+	if b == nil || b.example == nil || !isValidName(ref) {
 		return nil, nil
 	}
-	obj, err := w.clients.clientFor(b, w.registry.versionOf(b)).Get().
+	obj, err := w.clients.clientFor(b, w.versionOf(b)).Get().
 		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -36,7 +36,7 @@ func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, e
 // Stored reads a policy from the API server, in the version that is read. It returns
 // nil if it does not exist.
 func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
-	resource, ok := w.registry.resourceOf(ref.PolicyKind())
+	resource, ok := w.ServedResource(ref.PolicyKind())
 	if !ok || !isValidName(ref) {
 		return nil, nil
 	}

@@ -91,7 +91,7 @@ func (h *healthTracker) inherit(earlier *healthTracker) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	state.Source, state.Err = h.health.Source, nil
+	state.Source, state.Kind, state.Err = h.health.Source, h.health.Kind, nil
 	if state.DisconnectedSince.IsZero() {
 		state.DisconnectedSince = h.now()
 	}

@@ -19,11 +19,13 @@ func (r *registry) startPolicies(d *snapshot.Definition, policy *policykind.Kind
 	if previous != nil {
 		read = coercingDecoder(policy)
 	}
-	into := &sink[snapshot.Object]{
+	into := &sink{
 		store: r.store, kind: policy.Ref(), log: r.logger(d.Name),
 		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},
 	}
-	k := r.addKind(d, newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into), previous)
+	f := newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into)
+	f.health.health.Kind = policy.Ref()
+	k := r.addKind(d, f, previous)
 	k.policy = policy
 	r.log.Info("policy kind added", "definition", d.Name, "version", d.Resource.Version,
 		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
@@ -32,21 +34,26 @@ func (r *registry) startPolicies(d *snapshot.Definition, policy *policykind.Kind
 	r.notifyKindsChanged()
 }
 
-// startGateway starts reading a kind of Gateway API; previous is as in startPolicies.
-func (r *registry) startGateway(d *snapshot.Definition, previous *watchedKind) {
-	b := gatewayKindOf(d)
-	into := &sink[snapshot.Object]{
+// startFixed starts reading a kind of Gateway API or of constraints; previous is as in
+// startPolicies.
+func (r *registry) startFixed(d *snapshot.Definition, previous *watchedKind) {
+	b := fixedKindOf(d)
+	into := &sink{
 		store: r.store, kind: b.kind, log: r.logger(b.resource),
-		decode: b.decode, target: objectTarget{store: r.store, kind: b.kind},
+		decode: ignoring(r.exemptNamespace, b.decode), target: objectTarget{store: r.store, kind: b.kind},
 	}
-	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.Resource.Version), b.example, into), previous)
-	into.listed = func() { r.gatewayListed(k) }
+	example := b.example
+	if example == nil {
+		example = untyped(d)
+	}
+	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.Resource.Version), example, into), previous)
+	into.listed = func() { r.fixedListed(k) }
 	r.start(k.reflector)
 	r.notifyKindsChanged()
 }
 
 func (r *registry) startProfiles(d *snapshot.Definition) {
-	into := &sink[*policykind.Profile]{
+	into := &sink{
 		store: r.store, kind: policykind.KindProfile, log: r.logger(sourceProfiles),
 		decode: decodeProfile, listed: func() {},
 	}
@@ -55,17 +62,6 @@ func (r *registry) startProfiles(d *snapshot.Definition) {
 	// The target takes the lock of the registry, which is held when reflectors are
 	// closed: profileTarget itself ignores late events.
 	k.close = func() {}
-	r.start(k.reflector)
-}
-
-func (r *registry) startConstraints(d *snapshot.Definition) {
-	c := constraintKindOf(d)
-	into := &sink[*constraintRecord]{
-		store: r.store, kind: d.Kind, log: r.logger(c.resource), decode: c.decode, listed: func() {},
-	}
-	k := r.addKind(d, newReflector(c.resource, r.clients.policiesListWatch(d.Resource), untyped(d), into), nil)
-	into.target = constraintTarget{r, k}
-	k.close = func() {} // as in startProfiles
 	r.start(k.reflector)
 }
 
@@ -87,7 +83,7 @@ func (r *registry) addKind(d *snapshot.Definition, f *reflector, previous *watch
 	return k
 }
 
-func (r *registry) gatewayListed(k *watchedKind) {
+func (r *registry) fixedListed(k *watchedKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.watched[k.Name] == k {

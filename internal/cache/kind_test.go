@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -48,7 +47,7 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 		return func(r *testRegistry) { r.put(snapshot.ParseDefinition(c.obj())) }
 	}
 	forget := func(c crd) func(*testRegistry) {
-		return func(r *testRegistry) { r.remove(cache.ObjectName{Name: c.obj().Name}) }
+		return func(r *testRegistry) { r.forget(c.obj().Name) }
 	}
 	profiled := func(edit func(profileTarget)) func(*testRegistry) {
 		return func(r *testRegistry) { edit(profileTarget{r.registry, r.watched[profileCRD.obj().Name]}) }
@@ -70,7 +69,7 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 			require.NoError(t, err)
 			p.put(d)
 		})}, true},
-		"its profile is deleted, and it has no label": {paints, []func(*testRegistry){profiled(func(p profileTarget) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
+		"its profile is deleted, and it has no label": {paints, []func(*testRegistry){profiled(func(p profileTarget) { p.remove(api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: "paint"}) })}, false},
 		"a kind of Gateway API has another version":   {grants, []func(*testRegistry){put(edited(grantCRD, older))}, true},
 
 		"the definition is deleted":                            {colorRef, []func(*testRegistry){forget(colorCRD)}, false},

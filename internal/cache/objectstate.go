@@ -3,7 +3,6 @@ package cache
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -11,21 +10,12 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// objectState identifies the state of an object that was read.
-type objectState struct {
-	name    cache.ObjectName
-	uid     types.UID
-	version string
-	marks   snapshot.Marks
-}
-
-// stateOf returns only the name if nothing else is known, for example for an object
-// that is missing from a list.
-func stateOf(name cache.ObjectName, obj any) objectState {
-	out := objectState{name: name}
+// stateOf returns the state of an object that was read: only its name if nothing else is
+// known, for example for an object that is missing from a list.
+func (s *sink) stateOf(name cache.ObjectName, obj any) snapshot.Observation {
+	out := snapshot.Observation{Ref: refOf(s.kind, name)}
 	if m, err := meta.Accessor(obj); err == nil {
-		out.uid, out.version = m.GetUID(), m.GetResourceVersion()
-		out.marks = snapshot.MarksOf(m, conditions(obj))
+		out.UID, out.Version, out.Marks = m.GetUID(), m.GetResourceVersion(), snapshot.MarksOf(m, conditions(obj))
 	}
 	return out
 }

@@ -27,28 +27,28 @@ func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
 	odd := object("a", "u1", "9")
 	odd.Spec = []byte(`{"hostnames": 1}`)
 	for name, c := range map[string]struct {
-		act  func(*sink[snapshot.Object]) error
+		act  func(*sink) error
 		want []snapshot.Observation
 		held map[string][]string
 	}{
 		"an object that was put": {
-			func(k *sink[snapshot.Object]) error { return k.Update(object("b", "u2", "7")) },
+			func(k *sink) error { return k.Update(object("b", "u2", "7")) },
 			[]snapshot.Observation{at("b", "u2", "7", false)}, map[string][]string{"app/a": nil, "app/b": nil},
 		},
 		"an object that cannot be read": {
-			func(k *sink[snapshot.Object]) error { return k.Update(odd) },
+			func(k *sink) error { return k.Update(odd) },
 			[]snapshot.Observation{at("a", "u1", "9", false)}, map[string][]string{},
 		},
 		"an object that was deleted, with the version of its end": {
-			func(k *sink[snapshot.Object]) error { return k.Delete(object("a", "u1", "8")) },
+			func(k *sink) error { return k.Delete(object("a", "u1", "8")) },
 			[]snapshot.Observation{at("a", "u1", "8", true)}, map[string][]string{},
 		},
 		"an object of which only the name is known": {
-			func(k *sink[snapshot.Object]) error { return k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}) },
+			func(k *sink) error { return k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}) },
 			[]snapshot.Observation{at("a", "", "", true)}, map[string][]string{},
 		},
 		"a list, and what it lacks": {
-			func(k *sink[snapshot.Object]) error {
+			func(k *sink) error {
 				streamed, err := k.Transformer()(object("c", "u3", "5"))
 				require.NoError(t, err)
 				return k.Replace([]any{streamed, object("d", "u4", "6")}, "10")

@@ -1,16 +1,11 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -18,7 +13,7 @@ import (
 )
 
 // decodeProfile converts a PolicyProfile. Its spec is misread if it has unknown or invalid fields.
-func decodeProfile(obj runtime.Object) (*policykind.Profile, error) {
+func decodeProfile(obj runtime.Object) (snapshot.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
@@ -58,17 +53,15 @@ type profileTarget struct {
 	kind *watchedKind
 }
 
-func (t profileTarget) put(p *policykind.Profile) {
+func (t profileTarget) put(p snapshot.Object) {
 	t.update(func() []snapshot.Change { return []snapshot.Change{snapshot.Put(p)} })
 }
 
-func (t profileTarget) remove(name cache.ObjectName) {
-	t.update(func() []snapshot.Change {
-		return []snapshot.Change{snapshot.Delete(refOf(policykind.KindProfile, name))}
-	})
+func (t profileTarget) remove(ref api.Ref) {
+	t.update(func() []snapshot.Change { return []snapshot.Change{snapshot.Delete(ref)} })
 }
 
-func (t profileTarget) replace(all []*policykind.Profile) {
+func (t profileTarget) replace(all []snapshot.Object) {
 	t.update(func() []snapshot.Change {
 		t.markListed(t.kind)
 		var out []snapshot.Change
@@ -106,27 +99,4 @@ func (r *registry) logRefused(earlier *snapshot.Kinds) {
 			r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
 		}
 	}
-}
-
-// ProfileStatus is the state of a PolicyProfile.
-type ProfileStatus struct {
-	Name       string
-	UID        types.UID
-	Generation int64
-	// Refused is why it is not in force, nil if it is.
-	Refused *api.RefusedProfile
-	// Conditions are the current conditions of the status. They must not be modified.
-	Conditions []metav1.Condition
-}
-
-func (r *registry) profileStatuses() []ProfileStatus {
-	kinds := r.currentKinds()
-	var out []ProfileStatus
-	for p := range kinds.Profiles() {
-		out = append(out, ProfileStatus{
-			Name: p.Name, UID: p.UID, Generation: p.Generation, Refused: kinds.Refusal(p), Conditions: p.Status.Conditions,
-		})
-	}
-	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return out
 }

@@ -68,7 +68,7 @@ func (w *trackedWatch) Stop() {
 	w.onStop()
 }
 
-func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Object, into *sink[T]) *reflector {
+func newReflector(source string, lw *cache.ListWatch, example runtime.Object, into *sink) *reflector {
 	into.health = newHealthTracker(source)
 	return &reflector{
 		source: source, kind: into.kind, lw: lw, example: example, store: into, close: into.close,

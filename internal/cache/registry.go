@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -31,11 +30,10 @@ type registry struct {
 	// changes is notified of what Await and CatchUp wait for.
 	changes broadcast
 
-	mu          sync.Mutex
-	kinds       *snapshot.Kinds
-	constraints map[api.Ref]*constraintRecord // constraints of the cluster
-	watched     map[string]*watchedKind       // by the name of the definition
-	problems    map[string]error              // by the name of the definition
+	mu       sync.Mutex
+	kinds    *snapshot.Kinds
+	watched  map[string]*watchedKind // by the name of the definition
+	problems map[string]error        // by the name of the definition
 	// definitionsListed is true after the first list of definitions; profilesListed
 	// after the first list of profiles, or if their kind is not installed. No policy
 	// kind is read before.
@@ -64,16 +62,16 @@ func newRegistry(s *snapshot.Store, c *clients, o Options) *registry {
 	r := &registry{
 		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, kinds: snapshot.NewKinds(),
 		kindsChanged: make(chan struct{}, 1), statusChanged: make(chan struct{}, 1),
-		constraints: make(map[api.Ref]*constraintRecord),
-		watched:     make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
+		watched: make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
 	}
-	s.Subscribe(r.targetsChanged)
+	s.Subscribe(r.objectsChanged)
 	return r
 }
 
-func (r *registry) put(d *snapshot.Definition) {
+func (r *registry) put(o snapshot.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	d := o.(*snapshot.Definition) //nolint:forcetypeassert // as decodeDefinition returns it
 	previous := r.kinds.DefinitionNamed(d.Name)
 	r.setKinds(r.kinds.With(snapshot.Put(d)))
 	if previous != nil && (previous.Status != d.Status || !maps.Equal(previous.ScalePaths, d.ScalePaths)) {
@@ -81,13 +79,13 @@ func (r *registry) put(d *snapshot.Definition) {
 	}
 }
 
-func (r *registry) remove(name cache.ObjectName) {
+func (r *registry) remove(ref api.Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.setKinds(r.kinds.With(snapshot.Delete(refOf(policykind.KindDefinition, name))))
+	r.setKinds(r.kinds.With(snapshot.Delete(ref)))
 }
 
-func (r *registry) replace(all []*snapshot.Definition) {
+func (r *registry) replace(all []snapshot.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var changes []snapshot.Change
@@ -123,14 +121,9 @@ func (r *registry) setKinds(k *snapshot.Kinds) {
 // markMissingListed marks the sources as listed whose kinds the first list of
 // definitions does not have.
 func (r *registry) markMissingListed() {
-	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; r.watched[snapshot.DefinitionName(b.kind)] == nil {
+	for i := range fixedKinds {
+		if b := &fixedKinds[i]; r.watched[snapshot.DefinitionName(b.kind)] == nil {
 			r.store.Listed(b.resource)
-		}
-	}
-	for i := range constraintKinds {
-		if k := &constraintKinds[i]; r.watched[snapshot.DefinitionName(k.kind)] == nil {
-			r.store.Listed(k.resource)
 		}
 	}
 	r.store.Listed(sourceDefinitions)
@@ -218,14 +211,14 @@ func (r *registry) activeDefinition(name string) *snapshot.Definition {
 // keepsObjects reports whether the kind is still to be read, possibly with another
 // configuration: then its objects stay in the view until they are relisted. The objects
 // of a kind that is no longer served, or no longer a policy kind, are removed. Those of
-// profiles and constraints are not kept: they have a single version.
+// profiles are not kept: they have a single version.
 func (r *registry) keepsObjects(k *watchedKind) bool {
 	d := r.activeDefinition(k.Name)
 	if d == nil || !d.Served() {
 		return false
 	}
 	policy, err := r.kinds.Policy(d)
-	return gatewayKindOf(d) != nil || err == nil && policy != nil && k.policy != nil && policy.Ref() == k.policy.Ref()
+	return fixedKindOf(d) != nil || err == nil && policy != nil && k.policy != nil && policy.Ref() == k.policy.Ref()
 }
 
 // reconcileKind starts or restarts the reflector of a kind as its definition and
@@ -256,10 +249,8 @@ func (r *registry) reconcileKind(name string) {
 	case !d.Served():
 	case name == profilesDefinition:
 		r.startProfiles(d)
-	case gatewayKindOf(d) != nil:
-		r.startGateway(d, k)
-	case constraintKindOf(d) != nil:
-		r.startConstraints(d)
+	case fixedKindOf(d) != nil:
+		r.startFixed(d, k)
 	case policy != nil && r.profilesListed:
 		r.startPolicies(d, policy, k)
 	}
@@ -274,16 +265,12 @@ func (r *registry) removeKind(name string) {
 	}
 	r.stopReflector(k)
 	switch {
-	case gatewayKindOf(k.Definition) != nil:
+	case fixedKindOf(k.Definition) != nil:
 		r.store.Replace(k.Kind, nil)
 		r.store.Listed(k.Resource.Resource) // a kind that is not installed has no objects
-	case constraintKindOf(k.Definition) != nil:
-		r.removeConstraints(k.Kind, k.Resource.Resource)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
 		r.log.Info("policy kind removed", "definition", name)
-	default:
-		signal(r.statusChanged)
 	}
 	r.notifyKindsChanged()
 }
@@ -309,9 +296,7 @@ func (r *registry) logger(source string) logr.Logger { return r.log.WithValues("
 // depends on them.
 func (r *registry) notifyKindsChanged() {
 	signal(r.kindsChanged)
-	if len(r.constraints) > 0 {
-		signal(r.statusChanged)
-	}
+	signal(r.statusChanged)
 }
 
 // signal sends a token unless one is pending already.

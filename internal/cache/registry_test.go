@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/messages"
 )
@@ -38,12 +38,17 @@ func newTestRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-func (r *testRegistry) definitionsOf(crds ...crd) []*snapshot.Definition {
-	var out []*snapshot.Definition
+func (r *testRegistry) definitionsOf(crds ...crd) []snapshot.Object {
+	var out []snapshot.Object
 	for _, c := range crds {
 		out = append(out, snapshot.ParseDefinition(c.obj()))
 	}
 	return out
+}
+
+// forget deletes a definition.
+func (r *testRegistry) forget(name string) {
+	r.remove(api.Ref{Group: policykind.KindDefinition.Group, Kind: policykind.KindDefinition.Kind, Name: name})
 }
 
 // list gives a reflector its first list.
@@ -74,7 +79,7 @@ func (r *testRegistry) unlisted() []string {
 
 func (r *testRegistry) servedResources() []string {
 	var out []string
-	for _, s := range r.served() {
+	for _, s := range r.Served() {
 		out = append(out, s.Resource)
 	}
 	return out
@@ -137,7 +142,7 @@ func TestRemovedGatewayKindRemovesObjects(t *testing.T) {
 	r.list(httpCRD.obj().Name, httpRoute("a"))
 	require.Len(t, storedRoutes(r.store), 1)
 
-	r.remove(cache.ObjectName{Name: httpCRD.obj().Name})
+	r.forget(httpCRD.obj().Name)
 	assert.Equal(t, []string{"httproutes"}, r.stopped)
 	assert.Empty(t, storedRoutes(r.store))
 	require.NoError(t, into.Add(httpRoute("late")))
@@ -227,7 +232,7 @@ func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
-	problems := r.allProblems()
+	problems := r.Problems()
 	require.Len(t, problems, 2)
 	assert.Contains(t, problems[1].String(), "read colorpolicies.policies.example.com: no; ")
 	messages.Golden(t, problems[1].String())
@@ -236,14 +241,14 @@ func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
 	assert.True(t, r.kindsWereChanged())
 
 	r.list(colorCRD.obj().Name)
-	assert.Len(t, r.allProblems(), 1)
+	assert.Len(t, r.Problems(), 1)
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources())
 	assert.True(t, r.kindsWereChanged())
 
 	r.watched[colorCRD.obj().Name].onForbidden(refusal)
 	assert.Contains(t, r.servedResources(), "colorpolicies", "a kind that was listed once stays")
 	r.replace(r.definitionsOf(authCRD))
-	assert.Len(t, r.allProblems(), 1)
+	assert.Len(t, r.Problems(), 1)
 }
 
 func TestForbiddenGatewayKindIsAwaited(t *testing.T) {
@@ -251,10 +256,10 @@ func TestForbiddenGatewayKindIsAwaited(t *testing.T) {
 	r.replace(r.definitionsOf(httpCRD))
 	r.watched[httpCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Contains(t, r.store.Waiting(), "httproutes")
-	assert.Len(t, r.allProblems(), 1)
+	assert.Len(t, r.Problems(), 1)
 	r.list(httpCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	assert.Empty(t, r.allProblems())
+	assert.Empty(t, r.Problems())
 }
 
 func TestGatewayKindWithoutReadableVersion(t *testing.T) {
@@ -263,13 +268,13 @@ func TestGatewayKindWithoutReadableVersion(t *testing.T) {
 	old.versions = []string{"v1beta1"}
 	r.replace(r.definitionsOf(old))
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	require.Len(t, r.allProblems(), 1)
-	require.ErrorIs(t, r.allProblems()[0].Err, snapshot.ErrNoReadableVersion)
+	require.Len(t, r.Problems(), 1)
+	require.ErrorIs(t, r.Problems()[0].Err, snapshot.ErrNoReadableVersion)
 	r.put(r.definitionsOf(httpCRD)[0])
-	assert.Empty(t, r.allProblems())
+	assert.Empty(t, r.Problems())
 	r.put(r.definitionsOf(old)[0])
-	r.remove(cache.ObjectName{Name: old.obj().Name})
-	assert.Empty(t, r.allProblems())
+	r.forget(old.obj().Name)
+	assert.Empty(t, r.Problems())
 }
 
 func TestForbiddenFromReplacedReflectorIsIgnored(t *testing.T) {
@@ -280,5 +285,5 @@ func TestForbiddenFromReplacedReflectorIsIgnored(t *testing.T) {
 	direct.label = "direct"
 	r.put(r.definitionsOf(direct)[0])
 	old.onForbidden(errors.New("no"))
-	assert.Empty(t, r.allProblems())
+	assert.Empty(t, r.Problems())
 }

@@ -119,11 +119,11 @@ func (w *Watcher) relistAll(r restore) {
 	if !r.requested.After(w.relistedAt) {
 		return
 	}
-	w.registry.log.Error(r.err, "storage was restored to an earlier state; relisting everything")
+	w.log.Error(r.err, "storage was restored to an earlier state; relisting everything")
 	w.restores.Add(1)
 	// First: no review may be evaluated between the changes of the sources.
 	w.staleness.Store(&staleness{checkedAt: time.Now(), err: r.err})
-	w.registry.store.ResetVersion()
+	w.store.ResetVersion()
 	for _, f := range w.reflectors() {
 		f.expire(r.err)
 	}

@@ -32,7 +32,7 @@ func TestRestoredStorageIsRelisted(t *testing.T) {
 					first.Add(routeAt("b", 9))
 					synctest.Wait()
 					require.Equal(t, uint64(9), w.definitions.health.reachedVersion())
-					w.registry.store.Reached("9")
+					w.store.Reached("9")
 
 					s.mu.Lock()
 					s.version = "8"
@@ -52,9 +52,9 @@ func TestRestoredStorageIsRelisted(t *testing.T) {
 					time.Sleep(checkInterval)
 					synctest.Wait()
 					require.NoError(t, w.StaleError())
-					assert.Equal(t, map[string][]string{"app/c": nil}, storedRoutes(w.registry.store))
+					assert.Equal(t, map[string][]string{"app/c": nil}, storedRoutes(w.store))
 					assert.Equal(t, uint64(8), w.definitions.health.reachedVersion())
-					v, _ := w.registry.store.View()
+					v, _ := w.store.View()
 					assert.Equal(t, uint64(8), v.Version(), "what was reached before is forgotten")
 					assert.Equal(t, uint64(1), w.Restores())
 					time.Sleep(2 * storageCheckInterval)

@@ -28,7 +28,12 @@ func compareServed(a, b Served) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 }
 
-func (r *registry) allProblems() []Problem {
+// Problems returns what should be read but is not, sorted by resource: kinds whose list
+// is forbidden, kinds of Gateway API that are not served in a supported version, which
+// count as not installed, and invalid profiles. A forbidden policy kind stays pending,
+// and the store becomes ready without it; it does not become ready without
+// PolicyProfiles or a kind of Gateway API.
+func (r *registry) Problems() []Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Problem
@@ -36,20 +41,6 @@ func (r *registry) allProblems() []Problem {
 		out = append(out, Problem{Resource: name, Err: err})
 	}
 	return sortProblems(append(out, profileProblems(r.kinds)...))
-}
-
-func (r *registry) health() []SourceHealth {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []SourceHealth
-	for _, k := range r.watched {
-		h := k.health.get()
-		if k.policy != nil {
-			h.Kind = k.policy.Ref()
-		}
-		out = append(out, h)
-	}
-	return out
 }
 
 func (r *registry) reflectors() []*reflector {
@@ -62,14 +53,23 @@ func (r *registry) reflectors() []*reflector {
 	return out
 }
 
-func (r *registry) discovered() bool {
+// Discovered reports whether the definitions and the profiles have been listed. Before
+// that, Served is incomplete.
+func (r *registry) Discovered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.profilesListed
 }
 
-// served returns the policy kinds whose writes are to be evaluated.
-func (r *registry) served() []Served {
+// Served returns the policy kinds whose writes are to be evaluated, sorted by group and
+// resource: those that are read, and pending ones, since writes before the first list
+// must not be admitted without evaluation.
+//
+// A kind that may not be listed is not included if it is known by its label alone (see
+// Problems): otherwise users that can label a CRD could block its writes. A kind with a
+// profile is included: it is configured to be evaluated, so the missing permission is
+// an error.
+func (r *registry) Served() []Served {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Served
@@ -87,14 +87,14 @@ func (r *registry) served() []Served {
 	return out
 }
 
-// older returns the kinds of Gateway API that are read in another version than v1
-// because v1 is not served.
-func (r *registry) resourcesInOlderVersions() []schema.GroupVersionResource {
+// ResourcesInOlderVersions returns the resources of Gateway API that are read in an older version because
+// v1 is not served: rules for v1 do not match their writes.
+func (r *registry) ResourcesInOlderVersions() []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource
 	for _, k := range r.watched {
-		if b := gatewayKindOf(k.Definition); b != nil && k.Resource.Version != b.versions[0] {
+		if b := fixedKindOf(k.Definition); b != nil && k.Resource.Version != b.versions[0] {
 			out = append(out, k.Resource)
 		}
 	}
@@ -112,8 +112,9 @@ func (r *registry) versionOf(b *builtin) string {
 	return b.versions[0]
 }
 
-// resourceOf returns the resource in which objects of a kind are read, if it is read.
-func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+// ServedResource returns the resource and version in which policies of a kind, or
+// objects of a kind of Gateway API, are read; ok is false if they are not.
+func (r *registry) ServedResource(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.watched {

@@ -14,7 +14,7 @@ func TestServedScalesFollowDefinition(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(colorCRD))
 	scales := func() (out []string) {
-		for _, s := range r.served() {
+		for _, s := range r.Served() {
 			out = append(out, s.Scales...)
 		}
 		return out
@@ -35,13 +35,13 @@ func TestServedScalesFollowDefinition(t *testing.T) {
 	assert.False(t, r.kindsWereChanged(), "nothing changed")
 
 	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
-	assert.False(t, r.served()[0].Status)
+	assert.False(t, r.Served()[0].Status)
 	r.put(snapshot.ParseDefinition(crd))
-	assert.True(t, r.served()[0].Status)
+	assert.True(t, r.Served()[0].Status)
 	assert.True(t, r.kindsWereChanged())
 
 	r.replace(r.definitionsOf(colorCRD))
-	assert.False(t, r.served()[0].Status)
+	assert.False(t, r.Served()[0].Status)
 	assert.Empty(t, scales())
 	assert.True(t, r.kindsWereChanged(), "a list may have it, too")
 	assert.Len(t, r.started, started, "policies are not read again")

@@ -14,19 +14,19 @@ import (
 )
 
 // target receives what a reflector reads.
-type target[T any] interface {
-	put(T)
-	remove(cache.ObjectName)
-	replace([]T)
+type target interface {
+	put(snapshot.Object)
+	remove(api.Ref)
+	replace([]snapshot.Object)
 }
 
 // sink is the store of a client-go reflector. It holds no objects: each is decoded once
 // and passed on to the target, and then reported to the store.
-type sink[T any] struct {
+type sink struct {
 	store  *snapshot.Store
 	kind   api.PolicyKind
-	decode func(runtime.Object) (T, error)
-	target target[T]
+	decode decoder
+	target target
 	health *healthTracker
 	log    logr.Logger
 	// listed is called after each full list, unless the sink was closed.
@@ -37,20 +37,20 @@ type sink[T any] struct {
 }
 
 var (
-	_ cache.TransformingStore      = (*sink[snapshot.Object])(nil)
-	_ cache.ReflectorBookmarkStore = (*sink[snapshot.Object])(nil)
+	_ cache.TransformingStore      = (*sink)(nil)
+	_ cache.ReflectorBookmarkStore = (*sink)(nil)
 )
 
 // close returns after the last event has reached the target: a reflector may take a
 // while to stop.
-func (s *sink[T]) close() {
+func (s *sink) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
 // ifOpen runs act unless the sink is closed, and reports whether it did.
-func (s *sink[T]) ifOpen(act func()) bool {
+func (s *sink) ifOpen(act func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -59,74 +59,66 @@ func (s *sink[T]) ifOpen(act func()) bool {
 	return !s.closed
 }
 
-// observe reports to the store what was read, once the target has it. The store has been
-// told the resourceVersion before it receives the objects of that version.
-func (s *sink[T]) observe(deleted bool, all ...objectState) {
-	out := make([]snapshot.Observation, len(all))
-	for i, o := range all {
-		out[i] = snapshot.Observation{Ref: refOf(s.kind, o.name), UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
-	}
-	s.store.Observe(out...)
-}
-
 // Add adds a new object.
-func (s *sink[T]) Add(obj any) error {
+func (s *sink) Add(obj any) error {
 	s.put(obj, 1)
 	return nil
 }
 
 // Update updates an object.
-func (s *sink[T]) Update(obj any) error {
+func (s *sink) Update(obj any) error {
 	s.put(obj, 0)
 	return nil
 }
 
 // put puts an object, which is a new one if added is 1. One that cannot be read is
-// removed: its previous state is not in force any more.
-func (s *sink[T]) put(obj any, added int) {
+// removed: its previous state is not in force any more. The store is told the
+// resourceVersion before it receives the object, and what was read once the target has it.
+func (s *sink) put(obj any, added int) {
 	d := s.decodeOnce(obj)
 	s.ifOpen(func() {
-		s.store.Reached(d.version)
+		s.store.Reached(d.Version)
 		if d.ok {
 			s.target.put(d.value)
 		} else {
-			s.target.remove(d.name)
+			s.target.remove(d.Ref)
 		}
-		s.observe(false, d.objectState)
+		s.store.Observe(d.Observation)
 	})
-	s.health.recordEvent(d.version, added)
+	s.health.recordEvent(d.Version, added)
 }
 
 // Delete removes an object.
-func (s *sink[T]) Delete(obj any) error {
+func (s *sink) Delete(obj any) error {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
-	state := stateOf(name, obj)
+	state := s.stateOf(name, obj)
+	state.Deleted = true
 	s.ifOpen(func() {
-		s.store.Reached(state.version)
-		s.target.remove(name)
-		s.observe(true, state)
+		s.store.Reached(state.Version)
+		s.target.remove(state.Ref)
+		s.store.Observe(state)
 	})
-	s.health.recordEvent(state.version, -1)
+	s.health.recordEvent(state.Version, -1)
 	return nil
 }
 
 // Replace replaces all objects.
-func (s *sink[T]) Replace(objects []any, version string) error {
-	values, origins := make([]T, 0, len(objects)), make([]objectState, 0, len(objects))
+func (s *sink) Replace(objects []any, version string) error {
+	values, origins := make([]snapshot.Object, 0, len(objects)), make([]snapshot.Observation, 0, len(objects))
 	for _, obj := range objects {
 		d := s.decodeOnce(obj)
 		if d.ok {
 			values = append(values, d.value)
 		}
-		origins = append(origins, d.objectState)
+		origins = append(origins, d.Observation)
 	}
 	replace := func() {
 		s.store.Reached(version)
 		s.target.replace(values)
-		s.observe(false, origins...)
+		s.store.Observe(origins...)
 	}
 	kept := s.ifOpen(replace)
 	if s.health.recordList(version, len(objects)) { // only now does the target have the new objects
@@ -140,10 +132,10 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 }
 
 // Resync does nothing: the target has all objects.
-func (s *sink[T]) Resync() error { return nil }
+func (s *sink) Resync() error { return nil }
 
 // Bookmark records that a watch without events is alive, about once a minute.
-func (s *sink[T]) Bookmark(version string) error {
+func (s *sink) Bookmark(version string) error {
 	s.ifOpen(func() { s.store.Passed(version) })
 	s.health.recordEvent(version, 0)
 	return nil
@@ -151,7 +143,7 @@ func (s *sink[T]) Bookmark(version string) error {
 
 // Transformer decodes the objects of a streaming list as they arrive, so that the raw
 // list is never held in full.
-func (s *sink[T]) Transformer() cache.TransformFunc {
+func (s *sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		s.health.recordContact()
 		return s.decodeOnce(obj), nil
@@ -159,20 +151,20 @@ func (s *sink[T]) Transformer() cache.TransformFunc {
 }
 
 // decoded is an object after the Transformer.
-type decoded[T any] struct {
-	value T
+type decoded struct {
+	value snapshot.Object
 	ok    bool
-	objectState
+	snapshot.Observation
 }
 
 // decodeOnce decodes an object unless the Transformer has done so. Errors are logged
 // here, since client-go would log the content of the object.
-func (s *sink[T]) decodeOnce(obj any) decoded[T] {
-	if d, done := obj.(decoded[T]); done {
+func (s *sink) decodeOnce(obj any) decoded {
+	if d, done := obj.(decoded); done {
 		return d
 	}
 	name, err := cache.ObjectToName(obj)
-	d := decoded[T]{objectState: stateOf(name, obj)}
+	d := decoded{Observation: s.stateOf(name, obj)}
 	if err == nil {
 		o, _ := obj.(runtime.Object)
 		d.value, err = s.decode(o)
@@ -214,6 +206,4 @@ func (t policyTarget) replace(all []snapshot.Object) {
 	t.store.KindListed(t.kind, slices.DeleteFunc(all, t.isExempt)...)
 }
 
-func (o objectTarget) remove(name cache.ObjectName) {
-	o.store.Apply(snapshot.Delete(refOf(o.kind, name)))
-}
+func (o objectTarget) remove(ref api.Ref) { o.store.Apply(snapshot.Delete(ref)) }

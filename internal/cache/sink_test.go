@@ -3,12 +3,9 @@ package cache
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,35 +13,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/logbuffer"
 )
 
-// logBuffer collects log lines.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
+func newLogBuffer() (logr.Logger, *logbuffer.Buffer) {
+	b := &logbuffer.Buffer{}
+	return b.At(0), b
 }
 
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func newLogBuffer() (logr.Logger, *logBuffer) {
-	b := &logBuffer{}
-	return funcr.New(func(_, args string) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.text.WriteString(args + "\n")
-	}, funcr.Options{}), b
-}
-
-func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
+func routeSink(s *snapshot.Store) *sink {
 	b := builtinOf(gateway.KindOf(gateway.KindHTTPRoute))
-	return &sink[snapshot.Object]{
+	return &sink{
 		store: s, kind: b.kind, decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
@@ -131,7 +114,7 @@ func TestSinkRejectsOtherTypes(t *testing.T) {
 }
 
 func TestDecodersRejectOtherTypes(t *testing.T) {
-	_, err := services.decode(&corev1.Namespace{})
+	_, err := builtinOf(api.PolicyKind{Kind: "Service"}).decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *v1.Service")
 	_, err = builtinOf(gateway.KindOf(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got *v1.Namespace, want *gateway.RouteObject")

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,11 +40,8 @@ var Sources = sources()
 
 func sources() []string {
 	out := []string{sourceDefinitions, sourceNamespaces, sourceServices}
-	for i := range gatewayKinds {
-		out = append(out, gatewayKinds[i].resource)
-	}
-	for i := range constraintKinds {
-		out = append(out, constraintKinds[i].resource)
+	for i := range fixedKinds {
+		out = append(out, fixedKinds[i].resource)
 	}
 	return append(out, sourceProfiles, sourcePolicies)
 }
@@ -52,7 +50,7 @@ func sources() []string {
 type decoder func(runtime.Object) (snapshot.Object, error)
 
 // builtin is a kind that attachments are made of: one of Gateway API, or Namespace or
-// Service.
+// Service; or a kind of constraints.
 type builtin struct {
 	// resource is the plural name, and the name of the source.
 	resource string
@@ -60,24 +58,22 @@ type builtin struct {
 	// versions are the supported versions, the preferred one first. All have the same
 	// shape.
 	versions []string
-	example  runtime.Object
-	list     runtime.Object
-	decode   decoder
+	// example and list are nil for constraints, which are read undecoded.
+	example, list runtime.Object
+	decode        decoder
 }
 
-var (
-	namespaces = builtin{
+// coreKinds are the builtin kinds that need no CustomResourceDefinition.
+var coreKinds = []builtin{
+	{
 		resource: sourceNamespaces, kind: api.PolicyKind{Kind: gateway.KindNamespace}, versions: []string{"v1"},
 		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typedDecoder(gateway.FromNamespace),
-	}
-	services = builtin{
+	},
+	{
 		resource: sourceServices, kind: api.PolicyKind{Kind: gateway.KindService}, versions: []string{"v1"},
 		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typedDecoder(gateway.FromService),
-	}
-)
-
-// coreKinds are the builtin kinds that need no CustomResourceDefinition.
-var coreKinds = []*builtin{&namespaces, &services}
+	},
+}
 
 // gatewayKinds are the kinds of Gateway API.
 var gatewayKinds = []builtin{
@@ -108,24 +104,23 @@ func routes(kind string) builtin {
 	})
 }
 
+// fixedKinds are the builtin kinds that have a CustomResourceDefinition.
+var fixedKinds = append(slices.Clone(gatewayKinds), constraintKinds...)
+
 // builtinOf returns the builtin kind of that name, or nil.
 func builtinOf(kind api.PolicyKind) *builtin {
-	switch kind {
-	case namespaces.kind:
-		return &namespaces
-	case services.kind:
-		return &services
+	is := func(b builtin) bool { return b.kind == kind }
+	if i := slices.IndexFunc(fixedKinds, is); i >= 0 {
+		return &fixedKinds[i]
 	}
-	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; b.kind == kind {
-			return b
-		}
+	if i := slices.IndexFunc(coreKinds, is); i >= 0 {
+		return &coreKinds[i]
 	}
 	return nil
 }
 
-// gatewayKindOf returns the kind of Gateway API of a definition, or nil.
-func gatewayKindOf(d *snapshot.Definition) *builtin {
+// fixedKindOf returns the builtin kind of a definition, or nil.
+func fixedKindOf(d *snapshot.Definition) *builtin {
 	if !d.Fixed {
 		return nil
 	}

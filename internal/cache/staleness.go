@@ -130,7 +130,7 @@ func (w *Watcher) UnreadableKindsError() error {
 	if result == nil {
 		return nil
 	}
-	out := w.registry.unlistableKinds()
+	out := w.unlistableKinds()
 	for _, s := range w.Health() { // in the order of Health
 		if err := result.kinds[s.Kind]; err != nil {
 			out = append(out, err.Error())
@@ -155,9 +155,9 @@ func (w *Watcher) supervise(ctx context.Context) {
 			compared = time.Now()
 			comparing.Go(func() { w.checkStorage(ctx) })
 		}
-		if _, now := w.registry.store.View(); now && !ready {
+		if _, now := w.store.View(); now && !ready {
 			ready = true
-			signal(w.registry.statusChanged) // only now is it known which targets do not exist
+			signal(w.statusChanged) // only now is it known which targets do not exist
 		}
 		select {
 		case <-ctx.Done():
@@ -182,17 +182,17 @@ func (w *Watcher) checkSources(now time.Time) {
 		}
 	}
 	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
-		w.registry.markUnlistable(now) // the API server responds, so the kinds themselves fail
+		w.markUnlistable(now) // the API server responds, so the kinds themselves fail
 	}
 	result := evaluateStaleness(w.Health(), now)
 	w.staleness.Store(result)
-	w.registry.changes.notify()
+	w.changes.notify()
 	switch {
 	case last == nil || (last.err == nil) == (result.err == nil):
 	case result.err == nil:
-		w.registry.log.Info("cache is up to date again")
+		w.log.Info("cache is up to date again")
 	default:
-		w.registry.log.Error(result.err, "cache is stale")
+		w.log.Error(result.err, "cache is stale")
 	}
 }
 

@@ -156,7 +156,7 @@ func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 			<-s.watched
 			time.Sleep(time.Second)
 			require.NoError(t, w.CheckFresh(route))
-			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "missed changes arrived")
+			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.store), "missed changes arrived")
 			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
 			assert.Contains(t, lines.String(), "cache is up to date again")
 		})
@@ -233,7 +233,7 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		synctest.Wait()
 		w.checkSources(time.Now())
 		require.NoError(t, w.CheckFresh(route))
-		assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store))
+		assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.store))
 		cancel()
 		<-done
 	})
@@ -246,9 +246,9 @@ func TestForbiddenKindIsReported(t *testing.T) {
 	require.NoError(t, w.UnreadableKindsError())
 
 	policies := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
-	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := policykind.BuiltinKind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	w.registry.watched["colorpolicies"] = &watchedKind{Definition: &snapshot.Definition{}, reflector: policies, policy: policy}
+	policies.health.health = SourceHealth{Source: "colorpolicies", Kind: policy.Ref(), Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
+	w.watched["colorpolicies"] = &watchedKind{Definition: &snapshot.Definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
 	require.ErrorContains(t, w.UnreadableKindsError(), "colorpolicies: watch disconnected for 1m0s: ")
 	require.ErrorIs(t, w.CheckFresh(policy.Ref()), errNoRight)

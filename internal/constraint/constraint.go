@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -19,6 +20,10 @@ type Constraint struct {
 	// Invalid has all errors of the constraint with their field paths, nil if it is
 	// valid. An invalid constraint has no effect.
 	Invalid error
+	// UID, Generation and Conditions are those of the object on a cluster, for its status.
+	UID        types.UID
+	Generation int64
+	Conditions []metav1.Condition
 
 	spec *api.ConstraintSpec
 	// namespace of a PolicyConstraint, which applies only there.

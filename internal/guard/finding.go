@@ -67,7 +67,10 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: optional(f.Policy), Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(), Repeats: f.Repeats}
+	return api.Reason{
+		Code: f.Code, Rule: f.Rule, Policy: optional(f.Policy), Field: f.Field, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message(),
+		Repeats: f.Repeats, CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
+	}
 }
 
 // optional returns a reference, nil if it names nothing.

@@ -60,6 +60,7 @@ func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 			return nil, err
 		}
 	}
+	q.served = a.served
 	return &a.status, nil
 }
 
@@ -70,17 +71,24 @@ func (a *answering) findRequest(context.Context) error {
 			return sectionNotFound(o, a.Section)
 		}
 	}
-	a.status.Request = a.Request.API()
 	if a.Asked == nil {
 		return nil
 	}
-	served, err := (&finder{a.View, *a.Asked, a.hidesPlace}).find()
+	f := &finder{view: a.View, Request: *a.Asked}
+	if a.Hides != nil {
+		f.hides = a.hidesPlace
+	}
+	served, err := f.find()
 	if err != nil {
 		return err
 	}
-	a.Request = a.restrict(served)
-	a.status.Request = a.Request.API()
-	a.limitRequest()
+	if a.Hides != nil {
+		served = a.restrict(served)
+	}
+	a.served, a.status.Request = served, &served.ServedRequest
+	if a.Limited {
+		a.limitRequest()
+	}
 	return nil
 }
 

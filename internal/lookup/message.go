@@ -18,7 +18,7 @@ import (
 // accepted, if some are. It is empty if there is no such object,
 // and for a request, which says by itself where it goes.
 func (a *answering) message(ctx context.Context) (string, error) {
-	if a.Request != nil {
+	if a.Asked != nil {
 		return "", nil
 	}
 	policies := a.NamedPolicies()

@@ -41,7 +41,7 @@ func (q *Query) NamedPolicies() PolicySet {
 // on no path: those that target an object, or without one all policies (of the
 // namespace). For a request there are none.
 func (q *Query) AddTargeting(to PolicySet) {
-	if q.Request != nil {
+	if q.Asked != nil {
 		return
 	}
 	for _, o := range q.Objects {
@@ -51,13 +51,9 @@ func (q *Query) AddTargeting(to PolicySet) {
 			}
 		}
 	}
-	if len(q.Objects) == 0 {
-		q.AddAll(to)
+	if len(q.Objects) > 0 {
+		return
 	}
-}
-
-// AddAll adds all policies, or those of the namespace.
-func (q *Query) AddAll(to PolicySet) {
 	for _, k := range q.View.Kinds() {
 		for p := range q.View.Policies(k.Ref()) {
 			if q.IncludesKind(k.Ref()) && (q.Namespace == "" || p.Namespace == q.Namespace) {

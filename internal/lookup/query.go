@@ -39,10 +39,8 @@ type Query struct {
 	Namespace string
 	// Kinds limit the policy kinds, empty for all.
 	Kinds []api.PolicyKind
-	// Request selects the paths along which it goes, of those through Objects if there
-	// are any. It is nil for none.
-	Request *Served
-	// Asked is a request whose paths Answer finds, for a reader with Hides; nil for none.
+	// Asked is a request: it selects the paths along which it goes, of those through Objects
+	// if there are any. It is nil for none.
 	Asked *Request
 	// Rule limits explanations and reaches, nil for all rules.
 	Rule *merge.Name
@@ -57,6 +55,8 @@ type Query struct {
 	Hides effective.Hides
 	// Cost limits the evaluation of conditions, 0 for no limit. Each path adds PathCost.
 	Cost, PathCost uint64
+
+	served *served // where the request goes, once Answer has found it
 }
 
 func (q *Query) budget(ctx context.Context) *effective.Budget {
@@ -83,15 +83,15 @@ func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visi
 	reaches := effective.NewReaches(v)
 	err := q.Engine.Walk(v, q.Scope(), empty, q.budget(ctx), func(e *effective.Effective) error {
 		reaches.Mark(e)
-		if q.Request == nil {
+		if q.served == nil {
 			visit(e)
-		} else if q.Request.contains(&e.Path) {
+		} else if q.served.contains(&e.Path) {
 			kept = append(kept, e)
 		}
 		return nil
 	})
-	if q.Request != nil {
-		for _, e := range q.Request.specific(kept) {
+	if q.served != nil {
+		for _, e := range q.served.specific(kept) {
 			visit(e)
 		}
 	}
@@ -101,8 +101,8 @@ func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visi
 // Scope returns the paths through the named objects, or all paths. Those of a
 // virtual target are the paths of the policies that target it.
 func (q *Query) Scope() effective.Scope {
-	if q.Request != nil && len(q.Objects) == 0 {
-		return effective.ScopeOf(q.Request.roots...)
+	if q.served != nil && len(q.Objects) == 0 {
+		return effective.ScopeOf(q.served.roots...)
 	}
 	scope := effective.ScopeOf(q.Objects...)
 	scope.All = len(q.Objects) == 0
@@ -123,7 +123,7 @@ func (q *Query) Matches(e *effective.Effective) bool {
 	switch {
 	case !q.IncludesKind(e.Kind.Ref()):
 		return false
-	case len(q.Objects) == 0 && q.Request != nil:
+	case len(q.Objects) == 0 && q.served != nil:
 		return true // walkView visits its paths alone
 	case len(q.Objects) == 0:
 		return q.Namespace == "" || slices.Contains(pathNamespaces(e.Path), q.Namespace)

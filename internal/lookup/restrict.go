@@ -37,9 +37,9 @@ func (q *Query) parents() []api.Ref {
 // restrict returns where a request goes without what the reader is not allowed to know:
 // places that are hidden, routes that are, and messages about the routes of a gateway if
 // some of them are.
-func (q *Query) restrict(s *Served) *Served {
+func (q *Query) restrict(s *served) *served {
 	object := q.Objects[0].Ref()
-	kept := &Served{ServedRequest: api.ServedRequest{Request: s.Request, At: []api.RequestAt{}, Message: s.Message}, client: s.client}
+	kept := &served{ServedRequest: api.ServedRequest{Request: s.Request, At: []api.RequestAt{}, Message: s.Message}, client: s.client}
 	for i, on := range s.answers {
 		if pathContains(on.Path, object) || !q.hidesPlace(on.root()) {
 			kept.add(q.restrictAt(s.At[i], on), on)

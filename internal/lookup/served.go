@@ -15,8 +15,8 @@ import (
 // ErrNotServed is returned if nothing serves a request. How far it comes is on stdout.
 var ErrNotServed = errors.New("not served")
 
-// Served is where a request goes.
-type Served struct {
+// served is where a request goes.
+type served struct {
 	api.ServedRequest
 	paths []gateway.Path // of the rules that serve it
 	roots []snapshot.Object
@@ -24,22 +24,6 @@ type Served struct {
 	answers []place
 	// client is the namespace of the client in the mesh.
 	client string
-}
-
-// Err returns ErrNotServed if nothing serves the request.
-func (r *Served) Err() error {
-	if r == nil || r.Served {
-		return nil
-	}
-	return ErrNotServed
-}
-
-// API returns the request as in the output; nil if there is none.
-func (r *Served) API() *api.ServedRequest {
-	if r == nil {
-		return nil
-	}
-	return &r.ServedRequest
 }
 
 // place is where a request goes at one gateway or Service.
@@ -50,7 +34,7 @@ type place struct {
 }
 
 // contains reports whether the request goes along a path, which may end above the rule.
-func (r *Served) contains(p *gateway.Path) bool {
+func (r *served) contains(p *gateway.Path) bool {
 	return slices.ContainsFunc(r.paths, func(s gateway.Path) bool {
 		switch {
 		case p.Virtual != nil:
@@ -71,7 +55,7 @@ func (r *Served) contains(p *gateway.Path) bool {
 
 // specific returns the effective policies without those for all clients of a Service
 // where there is one of the same kind for the clients of the request.
-func (r *Served) specific(all []*effective.Effective) []*effective.Effective {
+func (r *served) specific(all []*effective.Effective) []*effective.Effective {
 	return slices.DeleteFunc(slices.Clone(all), func(e *effective.Effective) bool {
 		return e.Path.Service != nil && e.Path.Client != r.client && slices.ContainsFunc(all, func(o *effective.Effective) bool {
 			id := o.Path.ID()
@@ -94,17 +78,12 @@ type finder struct {
 	hides func(api.Ref) bool // the Gateways and Services that the reader may not get, nil for none
 }
 
-// Find finds where a request goes in a view.
-func (r *Request) Find(v *snapshot.View) (*Served, error) {
-	return (&finder{view: v, Request: *r}).find()
-}
-
-func (f *finder) find() (*Served, error) {
+func (f *finder) find() (*served, error) {
 	q, err := f.Parse()
 	if err != nil {
 		return nil, err
 	}
-	out := &Served{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
+	out := &served{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
 	if out.client = f.ClientNamespace; out.client != "" {
 		return out, f.serveInMesh(out, q, f.ClientNamespace, f.Explain)
 	}
@@ -126,7 +105,7 @@ func (f *finder) find() (*Served, error) {
 }
 
 // add adds where the request goes at one gateway or Service.
-func (r *Served) add(at api.RequestAt, on place) {
+func (r *served) add(at api.RequestAt, on place) {
 	path := on.Path
 	r.At, r.answers = append(r.At, at), append(r.answers, on)
 	if !at.Served {

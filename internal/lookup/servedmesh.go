@@ -10,7 +10,7 @@ import (
 )
 
 // serveInMesh adds where the request of a client in the mesh goes.
-func (f *finder) serveInMesh(out *Served, q *gateway.Request, client string, explain bool) error {
+func (f *finder) serveInMesh(out *served, q *gateway.Request, client string, explain bool) error {
 	service, err := f.serviceOf(q.Host, client)
 	if err != nil {
 		return err

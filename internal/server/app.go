@@ -188,8 +188,7 @@ func (a *app) addStatusWriter() error {
 		return fmt.Errorf("create client: %w", err)
 	}
 	return a.addLeaderWork(&status.Writer{
-		Client: client, Profiles: a.watcher.ProfileStatuses, Constraints: a.watcher.ConstraintStatuses,
-		Changed: a.watcher.StatusesChanged(), Log: a.log.WithName("status"),
+		Client: client, Statuses: a.watcher.Statuses, Changed: a.watcher.StatusesChanged(), Log: a.log.WithName("status"),
 	})
 }
 

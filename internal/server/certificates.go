@@ -82,5 +82,5 @@ func addClientAuth(server *httpsServer, probes *probeServer, o options, log logr
 	clientAuth := certs.NewClientAuth(o.clientCA, o.clientSubjects, log)
 	server.clientAuth, server.runnables = clientAuth, append(server.runnables, clientAuth)
 	probes.checks["callers"] = clientAuth.Healthy
-	probes.addCallerWarning(clientAuth.Problem)
+	probes.addWarning("callers", clientAuth.Problem)
 }

@@ -22,9 +22,9 @@ func addPathTokens(server *httpsServer, probes *probeServer, tokens *certs.PathT
 	case tokens != nil:
 		server.runnables = append(server.runnables, tokens)
 		probes.checks["path"] = tokens.Healthy
-		probes.addCallerWarning(tokens.Problem)
+		probes.addWarning("callers", tokens.Problem)
 	case o.clientCA == "":
 		log.Info("webhook calls are not authenticated", "reason", errNoCallerAuth.Error())
-		probes.addCallerWarning(func() error { return errNoCallerAuth })
+		probes.addWarning("callers", func() error { return errNoCallerAuth })
 	}
 }

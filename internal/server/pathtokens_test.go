@@ -50,8 +50,8 @@ func TestUnknownCallersAreReported(t *testing.T) {
 
 func TestCallerWarningsAreJoined(t *testing.T) {
 	h := &probeServer{}
-	h.addCallerWarning(func() error { return nil })
-	h.addCallerWarning(func() error { return errNoCallerAuth })
+	h.addWarning("callers", func() error { return nil })
+	h.addWarning("callers", func() error { return errNoCallerAuth })
 	assert.ErrorIs(t, h.warnings["callers"](), errNoCallerAuth)
 }
 

@@ -119,22 +119,15 @@ func (p *probeServer) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, text.String())
 }
 
-// addWarning adds a warning that is in effect while get returns an error.
+// addWarning adds a warning that is in effect while get returns an error, to those of the
+// name.
 func (p *probeServer) addWarning(name string, get func() error) {
-	warnings := map[string]func() error{name: get}
-	maps.Copy(warnings, p.warnings) // the caller may keep its map
-	p.warnings = warnings
-}
-
-// addCallerWarning adds to the warning "callers", which covers client
-// certificates and path tokens.
-func (p *probeServer) addCallerWarning(get func() error) {
 	warnings := map[string]func() error{}
-	maps.Copy(warnings, p.warnings)
-	if previous := warnings["callers"]; previous != nil {
-		warnings["callers"] = func() error { return errors.Join(previous(), get()) }
+	maps.Copy(warnings, p.warnings) // the caller may keep its map
+	if previous := warnings[name]; previous != nil {
+		warnings[name] = func() error { return errors.Join(previous(), get()) }
 	} else {
-		warnings["callers"] = get
+		warnings[name] = get
 	}
 	p.warnings = warnings
 }

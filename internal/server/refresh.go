@@ -41,7 +41,7 @@ func (a *app) addRefresher() error {
 	}
 	return a.addLeaderWork(annotations.New(annotations.Options{
 		Store: a.store, Engine: a.engine, Affected: a.options.refresh.affected, Log: a.log.WithName("refresh"),
-		Cluster: &annotations.APIServer{Client: client, ServedResource: a.watcher.ServedResource},
+		Write: (&annotations.APIServer{Client: client, ServedResource: a.watcher.ServedResource}).Write,
 	}))
 }
 

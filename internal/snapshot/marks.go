@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -75,6 +76,9 @@ func Same(a, b Object) bool {
 	case *policykind.Policy:
 		o, ok := b.(*policykind.Policy)
 		return ok && a.Same(o)
+	case *constraint.Constraint:
+		o, ok := b.(*constraint.Constraint)
+		return ok && a.UID != "" && a.UID == o.UID && a.Generation == o.Generation
 	default:
 		return reflect.DeepEqual(a, b)
 	}

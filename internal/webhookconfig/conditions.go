@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
 // This file has the CEL expressions of matchConditions.
 
-func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
-	return ac.MatchCondition().WithName(name).WithExpression(expression)
+func condition(name, expression string) admissionregistrationv1.MatchCondition {
+	return admissionregistrationv1.MatchCondition{Name: name, Expression: expression}
 }
 
 // labelsOrOwnersChanged holds if labels differ, or owners: the garbage collector deletes

@@ -20,15 +20,15 @@ import (
 // fields of a validating one.
 type webhook = admissionregistrationv1.MutatingWebhook
 
-// webhookConfig is a configuration of either type.
-type webhookConfig struct {
+// WebhookConfig is a configuration of either type.
+type WebhookConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Webhooks          []webhook `json:"webhooks,omitempty"`
 }
 
 // webhook returns the webhook of a name, nil for none. A nil configuration has none.
-func (c *webhookConfig) webhook(name string) *webhook {
+func (c *WebhookConfig) webhook(name string) *webhook {
 	if c != nil {
 		if i := slices.IndexFunc(c.Webhooks, func(h webhook) bool { return h.Name == name }); i >= 0 {
 			return &c.Webhooks[i]
@@ -37,26 +37,13 @@ func (c *webhookConfig) webhook(name string) *webhook {
 	return nil
 }
 
-// toConfig converts a configuration, or its apply configuration.
-func toConfig(configuration any) (*webhookConfig, error) {
-	data, err := json.Marshal(configuration)
-	if err != nil {
-		return nil, fmt.Errorf("convert webhook configuration: %w", err)
-	}
-	var out webhookConfig
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("convert webhook configuration: %w", err)
-	}
-	return &out, nil
-}
-
 // registration is the configuration of one type: as it is wanted, and as it exists.
 type registration struct {
 	configType string // typeMutating or typeValidating
-	want       *webhookConfig
-	live       *webhookConfig // nil if there is none
+	want       *WebhookConfig
+	live       *WebhookConfig // nil if there is none
 
-	patch func(ctx context.Context, as types.PatchType, data any, options metav1.PatchOptions) (*webhookConfig, error)
+	patch func(ctx context.Context, as types.PatchType, data any, options metav1.PatchOptions) (*WebhookConfig, error)
 }
 
 // The types of configurations.
@@ -74,10 +61,7 @@ func readBoth(ctx context.Context, client kubernetes.Interface, c Configuration)
 		return nil, err
 	}
 	validating, err := readOne(ctx, typeValidating, api.ValidatingWebhookConfigurations(), c.Validating())
-	if err != nil {
-		return nil, err
-	}
-	return []*registration{mutating, validating}, nil
+	return []*registration{mutating, validating}, err
 }
 
 // typedClient is a client-go client of configurations of one type.
@@ -86,33 +70,35 @@ type typedClient[C any] interface {
 	Patch(ctx context.Context, name string, as types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*C, error)
 }
 
-func readOne[C any](ctx context.Context, configType string, api typedClient[C], wanted any) (*registration, error) {
-	want, err := toConfig(wanted)
-	if err != nil {
-		return nil, err
-	}
+func readOne[C any](ctx context.Context, configType string, api typedClient[C], want *WebhookConfig) (*registration, error) {
 	r := &registration{configType: configType, want: want}
-	r.patch = func(ctx context.Context, as types.PatchType, data any, options metav1.PatchOptions) (*webhookConfig, error) {
+	r.patch = func(ctx context.Context, as types.PatchType, data any, options metav1.PatchOptions) (*WebhookConfig, error) {
 		body, err := json.Marshal(data)
 		if err != nil {
 			return nil, err
 		}
 		options.FieldManager = fieldManager
-		now, err := api.Patch(ctx, want.Name, as, body, options)
-		if err != nil {
-			return nil, err
-		}
-		return toConfig(now)
+		return convert(api.Patch(ctx, want.Name, as, body, options))
 	}
-	live, err := api.Get(ctx, want.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return r, nil
-	}
-	if err != nil {
+	live, err := convert(api.Get(ctx, want.Name, metav1.GetOptions{}))
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, r.wrap(err)
 	}
-	r.live, err = toConfig(live)
-	return r, err
+	r.live = live
+	return r, nil
+}
+
+// convert converts a configuration of one type.
+func convert[C any](typed *C, err error) (*WebhookConfig, error) {
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(typed)
+	if err != nil {
+		return nil, err
+	}
+	out := &WebhookConfig{}
+	return out, json.Unmarshal(data, out)
 }
 
 // restoreRight says what to do about a missing right. Break-glass starts with removing it.
@@ -135,7 +121,7 @@ func (r *registration) reference() *corev1.ObjectReference {
 // apply applies the wanted configuration, takes over fields of other managers, and
 // returns the result. It fails with a conflict if the configuration has changed since it
 // was read.
-func (r *registration) apply(ctx context.Context) (*webhookConfig, error) {
+func (r *registration) apply(ctx context.Context) (*WebhookConfig, error) {
 	if err := r.removeAdded(ctx); err != nil {
 		return nil, err
 	}
@@ -217,19 +203,9 @@ func (r *registration) removeAdded(ctx context.Context) error {
 	}
 	ops := []patchOperation{{"add", "/metadata/resourceVersion", r.live.ResourceVersion}} // a precondition
 	for i, h := range r.live.Webhooks {
-		w := r.want.webhook(h.Name)
-		if w == nil {
-			continue
-		}
-		if h.ClientConfig.URL != nil {
-			client := w.ClientConfig
-			if len(client.CABundle) == 0 {
-				client.CABundle = h.ClientConfig.CABundle
-			}
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/clientConfig", i), client})
-		}
-		if hasAdded(w.MatchConditions, h.MatchConditions) {
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), w.MatchConditions})
+		if w := r.want.webhook(h.Name); w != nil && (h.ClientConfig.URL != nil || hasAdded(w.MatchConditions, h.MatchConditions)) {
+			h.ClientConfig.URL, h.ClientConfig.Service, h.MatchConditions = nil, w.ClientConfig.Service, w.MatchConditions
+			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d", i), h})
 		}
 	}
 	if len(ops) == 1 {

@@ -8,8 +8,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
-	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // Configuration has the parameters of the webhook configurations.
@@ -43,7 +41,7 @@ const annotationInstallation = "overrule.dev/installation"
 // installation returns the name of the installation of a configuration.
 func (c Configuration) installation() string { return c.Namespace + "/" + c.Service }
 
-// The webhooks that use the configured failurePolicy, besides versionsWebhook.
+// The webhooks of most writes.
 const (
 	validateWebhook = "validate.overrule.dev"
 	mutateWebhook   = "mutate.overrule.dev"
@@ -65,44 +63,47 @@ const (
 	MaxTimeout = 30 * time.Second
 )
 
-// timeoutSeconds is Timeout as it stands in the configurations.
-func (c Configuration) timeoutSeconds() int32 {
-	return int32(cmp.Or(c.Timeout, DefaultTimeout) / time.Second) //nolint:gosec // at most MaxTimeout
-}
-
-func labels() map[string]string {
-	return map[string]string{"app.kubernetes.io/name": "overrule", "app.kubernetes.io/managed-by": "overrule"}
-}
-
-func (c Configuration) annotations() map[string]string {
-	out := map[string]string{annotationInstallation: c.installation()}
-	maps.Copy(out, c.Annotations)
+// configuration returns the configuration of one kind.
+func (c Configuration) configuration(kind string, webhooks ...webhook) *WebhookConfig {
+	out := &WebhookConfig{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        c.Name,
+			Labels:      map[string]string{"app.kubernetes.io/name": "overrule", "app.kubernetes.io/managed-by": "overrule"},
+			Annotations: map[string]string{annotationInstallation: c.installation()},
+		},
+		Webhooks: webhooks,
+	}
+	maps.Copy(out.Annotations, c.Annotations)
+	if c.namespaceUID != "" {
+		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: c.Namespace, UID: c.namespaceUID}}
+	}
 	return out
 }
 
-// ownerReferences returns the reference to the Namespace that owns the configurations.
-func (c Configuration) ownerReferences() []*acmeta.OwnerReferenceApplyConfiguration {
-	if c.namespaceUID == "" {
-		return nil
-	}
-	return []*acmeta.OwnerReferenceApplyConfiguration{
-		acmeta.OwnerReference().WithAPIVersion("v1").WithKind("Namespace").WithName(c.Namespace).WithUID(c.namespaceUID),
-	}
-}
-
-func (c Configuration) clientConfig(path string) *ac.WebhookClientConfigApplyConfiguration {
+// webhook returns what the webhooks have in common. Each sets its side effects, and what
+// differs.
+func (c Configuration) webhook(name, path string, rules []admissionregistrationv1.RuleWithOperations, conditions ...admissionregistrationv1.MatchCondition) webhook {
 	if c.Token != "" {
 		path += "/" + c.Token
 	}
-	service := ac.ServiceReference().WithNamespace(c.Namespace).WithName(c.Service).WithPath(path).WithPort(c.Port)
-	return ac.WebhookClientConfig().WithService(service).WithCABundle(c.CABundle...)
-}
-
-// namespaceSelector excludes the server's own namespace, so that it can always be
-// installed and repaired.
-func (c Configuration) namespaceSelector() *acmeta.LabelSelectorApplyConfiguration {
-	return acmeta.LabelSelector().WithMatchExpressions(acmeta.LabelSelectorRequirement().
-		WithKey("kubernetes.io/metadata.name").
-		WithOperator(metav1.LabelSelectorOpNotIn).
-		WithValues(c.Namespace))
+	return webhook{
+		Name: name,
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			Service:  &admissionregistrationv1.ServiceReference{Namespace: c.Namespace, Name: c.Service, Path: &path, Port: &c.Port},
+			CABundle: c.CABundle,
+		},
+		Rules:           rules,
+		MatchConditions: conditions,
+		FailurePolicy:   &c.FailurePolicy,
+		MatchPolicy:     new(admissionregistrationv1.Equivalent),
+		// It excludes the server's own namespace, so that it can always be installed and
+		// repaired.
+		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{c.Namespace}},
+		}},
+		ObjectSelector:          &metav1.LabelSelector{},                                     // explicit, so that a narrower one is reverted
+		TimeoutSeconds:          new(int32(cmp.Or(c.Timeout, DefaultTimeout) / time.Second)), //nolint:gosec // at most MaxTimeout
+		AdmissionReviewVersions: []string{"v1"},
+	}
 }

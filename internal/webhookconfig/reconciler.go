@@ -7,20 +7,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/time/rate"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/wait"
-	informers "k8s.io/client-go/informers/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
 	"overrule.dev/overrule/internal/guard"
@@ -57,7 +53,10 @@ type Reconciler struct {
 	Client kubernetes.Interface
 	// Configuration without its CABundle and PolicyResources.
 	Configuration Configuration
-	Authority     Authority
+	// Static makes it write nothing, and check on every replica which writes the
+	// configurations that users apply leave out, and whether they lack the CA.
+	Static    bool
+	Authority Authority
 	// Tokens, if set, provides the token of the paths. Nothing is written until there
 	// is one.
 	Tokens TokenSource
@@ -76,9 +75,9 @@ type Reconciler struct {
 	// Until then they are not registered with failurePolicy Fail.
 	Reached <-chan struct{}
 	Log     logr.Logger
-	// Events and Metrics, if set, report reverted edits.
+	// Events and Repairs (NewRepairs), if set, report reverted edits.
 	Events  events.EventRecorder
-	Metrics *Metrics
+	Repairs *prometheus.CounterVec
 
 	problem problem
 	// written is what this replica wrote in this term, nil before. Another leader may have
@@ -92,59 +91,42 @@ type written struct {
 	reached bool
 }
 
-const (
-	// resyncInterval is the time between two reconciliations without any trigger.
-	resyncInterval = 10 * time.Minute
-	// editBurst edits are reverted at once, further ones after editInterval each: a client
-	// that repeats its edit must not make us write all the time.
-	editBurst    = 10
-	editInterval = 5 * time.Second
-)
+// NewRepairs returns the metric of reverted edits, registered with r.
+func NewRepairs(r prometheus.Registerer) *prometheus.CounterVec {
+	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "overrule_webhook_repairs_total",
+		Help: "Edits and deletions of the webhook configurations that were reverted.",
+	}, []string{"configuration"})
+	for _, configuration := range []string{typeMutating, typeValidating} {
+		repairs.WithLabelValues(configuration) // at 0: the first one is an increase
+	}
+	r.MustRegister(repairs)
+	return repairs
+}
 
-// retryBackoff is the backoff after errors.
-var retryBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 10, Jitter: 0.2}
+// resyncInterval is the time between two reconciliations without any trigger. So long an
+// edit stays, and after an error it is tried again.
+const resyncInterval = 5 * time.Second
 
 // errNotReady is returned while it is not known yet what to write.
 var errNotReady = errors.New("not ready")
 
-// NeedLeaderElection makes controller-runtime run a Reconciler on the leader.
-func (r *Reconciler) NeedLeaderElection() bool { return true }
+// NeedLeaderElection makes controller-runtime run a Reconciler that writes on the leader.
+func (r *Reconciler) NeedLeaderElection() bool { return !r.Static }
 
 // Start implements manager.Runnable: it reconciles until ctx ends.
 func (r *Reconciler) Start(ctx context.Context) error {
-	edits := make(chan struct{}, 1)
-	var watching sync.WaitGroup
-	r.watch(ctx, &watching, edits)
 	defer r.end()
-	defer watching.Wait()
-	backoff, limit := retryBackoff, rate.NewLimiter(rate.Every(editInterval), editBurst)
 	for ctx.Err() == nil {
 		// Taken before the state is read, so that no change is missed.
-		bundle, token, reached := r.Authority.Changed(), r.tokenChanged(), r.Reached
-		if r.reached() {
-			reached = nil
-		}
-		after := resyncInterval
-		if err := r.reconcile(ctx); err != nil {
-			after = backoff.Step()
-			r.handleError(ctx, err)
-		} else {
-			backoff = retryBackoff
-			r.problem.set(r.Log, nil)
-		}
-		watched := edits
-		if limit.Tokens() < 1 {
-			watched, after = nil, min(after, editInterval)
-		}
+		bundle, token := r.Authority.Changed(), r.tokenChanged()
+		r.report(ctx, r.reconcile(ctx))
 		select {
 		case <-ctx.Done():
 		case <-bundle:
 		case <-token:
 		case <-r.Changed:
-		case <-reached:
-		case <-watched:
-			limit.Allow()
-		case <-time.After(after):
+		case <-time.After(resyncInterval):
 		}
 	}
 	return nil
@@ -161,29 +143,6 @@ func (r *Reconciler) end() {
 	}
 }
 
-// watch signals edits of the configurations, our own writes included: reconciling after
-// these changes nothing.
-func (r *Reconciler) watch(ctx context.Context, group *sync.WaitGroup, edits chan<- struct{}) {
-	signal := func(any) {
-		select {
-		case edits <- struct{}{}:
-		default: // one is pending
-		}
-	}
-	byName := func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", r.Configuration.Name).String()
-	}
-	for _, informer := range []cache.SharedIndexInformer{
-		informers.NewFilteredMutatingWebhookConfigurationInformer(r.Client, 0, nil, byName),
-		informers.NewFilteredValidatingWebhookConfigurationInformer(r.Client, 0, nil, byName),
-	} {
-		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails after the informer stopped
-			AddFunc: signal, DeleteFunc: signal, UpdateFunc: func(any, any) { signal(nil) },
-		})
-		group.Go(func() { informer.RunWithContext(ctx) })
-	}
-}
-
 func (r *Reconciler) tokenChanged() <-chan struct{} {
 	if r.Tokens == nil {
 		return nil
@@ -192,24 +151,21 @@ func (r *Reconciler) tokenChanged() <-chan struct{} {
 }
 
 func (r *Reconciler) reached() bool {
-	if r.Reached == nil {
-		return true
-	}
 	select {
 	case <-r.Reached:
 		return true
 	default:
-		return false
+		return r.Reached == nil
 	}
 }
 
 // Problem returns why the configurations are not as they should be, nil if no problem is
-// known. Only the leader knows.
+// known. If they are not static, only the leader knows.
 func (r *Reconciler) Problem() error { return r.problem.get() }
 
-// handleError makes an error of a reconciliation the problem that Problem returns, unless
-// it is expected: a conflict is a concurrent write, after which it is tried again.
-func (r *Reconciler) handleError(ctx context.Context, err error) {
+// report makes the result of a reconciliation what Problem returns, unless it is an error
+// that is expected: a conflict is a concurrent write, after which it is tried again.
+func (r *Reconciler) report(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errNotReady), apierrors.IsConflict(err):
@@ -219,11 +175,14 @@ func (r *Reconciler) handleError(ctx context.Context, err error) {
 	}
 }
 
-// reconcile writes both configurations.
+// reconcile writes both configurations, or checks static ones.
 func (r *Reconciler) reconcile(ctx context.Context) error {
-	c, err := r.wanted(ctx)
+	c, err := r.wanted()
 	if err != nil {
 		return err
+	}
+	if r.Static {
+		return r.checkStatic(ctx, c)
 	}
 	external := r.ExternalCABundle != nil && r.ExternalCABundle()
 	switch {
@@ -231,6 +190,9 @@ func (r *Reconciler) reconcile(ctx context.Context) error {
 		c.CABundle = nil
 	case len(c.CABundle) == 0:
 		return fmt.Errorf("no CA bundle: %w", errNotReady)
+	}
+	if c.namespaceUID, err = r.owner(ctx); err != nil {
+		return err
 	}
 	both, err := readBoth(ctx, r.Client, c)
 	if err != nil {
@@ -252,10 +214,8 @@ func (r *Reconciler) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// wanted returns the configuration with the current policy kinds, CA bundle, token and
-// owner: if our namespace is deleted, the configurations are too, as no server answers the
-// calls any more.
-func (r *Reconciler) wanted(ctx context.Context) (Configuration, error) {
+// wanted returns the configuration with the current policy kinds, CA bundle and token.
+func (r *Reconciler) wanted() (Configuration, error) {
 	c := r.Configuration
 	resources, known := r.PolicyResources()
 	c.PolicyResources, c.CABundle = resources, r.Authority.CABundle()
@@ -268,15 +228,21 @@ func (r *Reconciler) wanted(ctx context.Context) (Configuration, error) {
 	case r.Tokens != nil && c.Token == "":
 		return c, fmt.Errorf("no path token: %w", errNotReady)
 	}
-	ns, err := r.Client.CoreV1().Namespaces().Get(ctx, c.Namespace, metav1.GetOptions{})
+	return c, nil
+}
+
+// owner returns the uid of our namespace. If that is deleted, the configurations are too,
+// as no server answers the calls any more.
+func (r *Reconciler) owner(ctx context.Context) (types.UID, error) {
+	name := r.Configuration.Namespace
+	ns, err := r.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && ns.DeletionTimestamp != nil:
-		return c, fmt.Errorf("namespace %s is deleted or terminating: %w", c.Namespace, errNotReady)
+		return "", fmt.Errorf("namespace %s is deleted or terminating: %w", name, errNotReady)
 	case err != nil:
-		return c, fmt.Errorf("read namespace %s: %w", c.Namespace, err)
+		return "", fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	c.namespaceUID = ns.UID
-	return c, nil
+	return ns.UID, nil
 }
 
 // checkOwner returns an error if the configurations belong to another installation, whose
@@ -330,7 +296,7 @@ func (r *Reconciler) write(ctx context.Context, both []*registration, now writte
 }
 
 // changes names the webhooks that a write changed, "" for none.
-func changes(before, after *webhookConfig) string {
+func changes(before, after *WebhookConfig) string {
 	if before == nil || before.UID != after.UID { // UID: deleted after it was read
 		return "deleted"
 	}
@@ -345,7 +311,9 @@ func changes(before, after *webhookConfig) string {
 
 // reportRepair reports edits that were reverted: they were made on purpose, or by mistake.
 func (r *Reconciler) reportRepair(one *registration, what string) {
-	r.Metrics.repaired(one.configType)
+	if r.Repairs != nil {
+		r.Repairs.WithLabelValues(one.configType).Inc()
+	}
 	r.Log.Info("reverted a change to a webhook configuration", "configuration", one.configType, "name", r.Configuration.Name, "what", what)
 	if r.Events != nil {
 		note := fmt.Sprintf("reverted by overrule: %s; the audit log of the API server has the client that changed it; to disable overrule see docs/install.md, Break-glass", what)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -19,6 +18,22 @@ type Resource struct {
 
 // AllVersions is the Version of a Resource in all its versions.
 const AllVersions = "*"
+
+// PolicyResources are the resources that are evaluated besides CoreResources, depending
+// on the policy kinds.
+type PolicyResources struct {
+	// Policies are the resources of the known policy kinds, and those of Gateway API
+	// that are not served in the version that CoreResources name.
+	Policies []Resource
+	// Scales are the scale subresources of policy kinds that write a field which is
+	// read.
+	Scales []Resource
+	// Subresources are those by which a write in another version than the one in
+	// Policies stores the whole policy as that version has it.
+	Subresources []Resource
+	// Services is set if policies depend on Services.
+	Services bool
+}
 
 // gatewayVersion is the version of Gateway API that all releases but the oldest have:
 // matchPolicy Equivalent includes the others.
@@ -69,28 +84,33 @@ var definitionResources = []Resource{
 	{"apiextensions.k8s.io", "v1", "customresourcedefinitions/status", false},
 }
 
-// allOperations are the operations on objects that are evaluated.
-var allOperations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+// Operations on objects that are evaluated: on all objects, and on those that exist.
+var (
+	existing      = []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete}
+	allOperations = append([]admissionregistrationv1.OperationType{admissionregistrationv1.Create}, existing...)
+)
 
 // rules returns one rule for each group, version and scope, sorted.
-func rules(resources []Resource, operations ...admissionregistrationv1.OperationType) []*ac.RuleWithOperationsApplyConfiguration {
+func rules(resources []Resource, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 	resources = slices.Clone(resources) // the caller's order stays
 	slices.SortFunc(resources, func(a, b Resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version),
 			strings.Compare(string(a.scope()), string(b.scope())), strings.Compare(a.Resource, b.Resource))
 	})
-	var out []*ac.RuleWithOperationsApplyConfiguration
+	var out []admissionregistrationv1.RuleWithOperations
 	for i, r := range slices.Compact(resources) {
-		if i == 0 || !sameRule(out[len(out)-1], r) {
-			out = append(out, ac.RuleWithOperations().WithOperations(operations...).
-				WithAPIGroups(r.Group).WithAPIVersions(r.Version).WithScope(r.scope()))
+		if i == 0 || !sameRule(out[len(out)-1].Rule, r) {
+			out = append(out, admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{r.Group}, APIVersions: []string{r.Version}, Scope: new(r.scope()),
+			}})
 		}
-		out[len(out)-1].WithResources(r.Resource)
+		last := &out[len(out)-1]
+		last.Resources = append(last.Resources, r.Resource)
 	}
 	return out
 }
 
-func sameRule(a *ac.RuleWithOperationsApplyConfiguration, r Resource) bool {
+func sameRule(a admissionregistrationv1.Rule, r Resource) bool {
 	return a.APIGroups[0] == r.Group && a.APIVersions[0] == r.Version && *a.Scope == r.scope()
 }
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 
 	"overrule.dev/overrule/internal/guard"
 )
@@ -38,26 +38,17 @@ var (
 // IsGarbageCollector reports whether a user is the garbage collector.
 func IsGarbageCollector(user string) bool { return slices.Contains(gcUsers, user) }
 
-// systemTimeoutSeconds is how long a system write waits for a server that hangs: as short
-// as the API server permits, since a namespace has thousands of objects, and none of these
-// writes is denied.
-const systemTimeoutSeconds = 1
-
-// systemWebhook is the webhook of system writes.
-const (
-	systemName    = "system"
-	systemWebhook = systemName + "." + validateWebhook
-)
-
-// systemWrites returns the webhook of system writes. The main webhook excludes them.
-func (c Configuration) systemWrites(resources []Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook(systemName, resources...).
-		WithMatchConditions(condition("of-the-system", systemWriteCondition)).
-		WithTimeoutSeconds(systemTimeoutSeconds)
+// systemWrites returns the webhook of system writes. The main webhook excludes them. They
+// wait for a server that hangs as shortly as the API server permits, since a namespace has
+// thousands of objects, and none of these writes is denied.
+func (c Configuration) systemWrites(resources []Resource) webhook {
+	hook := c.optionalWebhook("system", rules(resources, existing...), condition("of-the-system", systemWriteCondition))
+	hook.TimeoutSeconds = new(int32(1))
+	return hook
 }
 
 // notSystemWrite is the condition of the webhooks that exclude system writes.
-func notSystemWrite() *ac.MatchConditionApplyConfiguration {
+func notSystemWrite() admissionregistrationv1.MatchCondition {
 	return condition("not-of-the-system", "!("+systemWriteCondition+")")
 }
 

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
-	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // Validating returns the validating configuration. It has one webhook for most writes,
@@ -14,69 +12,57 @@ import (
 // CustomResourceDefinitions. Few of these matter here, and a cluster may not be
 // repairable without them: the network that Overrule's pods need may itself come with a
 // Service.
-func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
+func (c Configuration) Validating() *WebhookConfig {
 	resources := append(CoreResources(), c.Policies...)
-	main := c.validatingWebhook(validateWebhook).
-		WithRules(append(rules(resources, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...)...).
-		WithMatchConditions(notSystemWrite()).
-		WithFailurePolicy(c.FailurePolicy)
+	main := validating(c.webhook(validateWebhook, PathValidate,
+		append(rules(resources, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...), notSystemWrite()))
 	written := resources
 	if c.Services {
 		written = append(written, serviceResource)
 	}
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
-		WithWebhooks(main, c.systemWrites(written), c.services(), c.namespaces(), c.definitions(), c.otherVersions())
+	return c.configuration("ValidatingWebhookConfiguration",
+		main, c.systemWrites(written), c.services(), c.namespaces(), c.definitions(), c.otherVersions())
 }
 
-// validatingWebhook returns a webhook of the validating configuration. Its side effects
-// are the Events of denials.
-func (c Configuration) validatingWebhook(name string) *ac.ValidatingWebhookApplyConfiguration {
-	return ac.ValidatingWebhook().
-		WithName(name).
-		WithClientConfig(c.clientConfig(PathValidate)).
-		WithMatchPolicy(admissionregistrationv1.Equivalent).
-		WithNamespaceSelector(c.namespaceSelector()).
-		WithObjectSelector(acmeta.LabelSelector()). // explicit, so that a narrower one is reverted
-		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
-		WithTimeoutSeconds(c.timeoutSeconds()).
-		WithAdmissionReviewVersions("v1")
+// validating completes a webhook of the validating configuration. Its side effects are the
+// Events of denials.
+func validating(hook webhook) webhook {
+	hook.SideEffects = new(admissionregistrationv1.SideEffectClassNoneOnDryRun)
+	return hook
 }
 
-// optionalWebhook returns a webhook for updates and deletions of resources, which are
-// admitted if no server answers.
-func (c Configuration) optionalWebhook(name string, resources ...Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.validatingWebhook(name + "." + validateWebhook).
-		WithRules(rules(resources, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
-		WithFailurePolicy(admissionregistrationv1.Ignore)
+// optionalWebhook returns a webhook for writes that are admitted if no server answers.
+func (c Configuration) optionalWebhook(name string, rules []admissionregistrationv1.RuleWithOperations, conditions ...admissionregistrationv1.MatchCondition) webhook {
+	hook := validating(c.webhook(name+"."+validateWebhook, PathValidate, rules, conditions...))
+	hook.FailurePolicy = new(admissionregistrationv1.Ignore)
+	return hook
 }
 
 // services returns the webhook of Services. If no policy depends on them it has no rules,
 // and so is never called. It is not left out, because another client may own its
 // caBundle. System writes of Services have the webhook of all system writes.
-func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
-	hook := c.optionalWebhook("services").WithMatchConditions(notSystemWrite(), condition("itself-or-labelled", statusChangesMetadata))
+func (c Configuration) services() webhook {
+	var of []Resource
 	if c.Services {
-		hook.WithRules(rules([]Resource{serviceResource, serviceStatus}, allOperations...)...)
+		of = []Resource{serviceResource, serviceStatus}
 	}
-	return hook
+	return c.optionalWebhook("services", rules(of, allOperations...), notSystemWrite(), condition("itself-or-labelled", statusChangesMetadata))
 }
 
 // namespaces returns the webhook of Namespaces: their deletion removes policies, and
 // their labels decide which routes attach to a listener.
-func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook("namespaces", namespaceResources...).WithMatchConditions(
+func (c Configuration) namespaces() webhook {
+	return c.optionalWebhook("namespaces", rules(namespaceResources, existing...),
 		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+labelsOrOwnersChanged))
 }
 
-// conditionKnown is the name of the condition that lists the known groups.
-const conditionKnown = "known"
-
 // definitions returns the webhook of CustomResourceDefinitions, whose deletion removes
 // whole kinds: the API server deletes the objects without a call for any of them. A write
-// of the status can stop serving a kind, or serve a second definition of a kind.
-func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook("definitions").WithRules(rules(definitionResources, allOperations...)...).WithMatchConditions(
-		condition(conditionKnown, celList(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
+// of the status can stop serving a kind, or serve a second definition of a kind. Its first
+// condition lists the known groups.
+func (c Configuration) definitions() webhook {
+	return c.optionalWebhook("definitions", rules(definitionResources, allOperations...),
+		condition("known", celList(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
 		condition("deleted-or-redefined", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+labelsOrOwnersChanged+
 			" || ("+established("oldObject")+") != ("+established("object")+")"))
 }
@@ -93,24 +79,13 @@ func (c Configuration) Definitions() []string {
 	return slices.Compact(out)
 }
 
-const (
-	// versionsWebhook is the webhook of writes in other versions than the one that is
-	// read.
-	versionsWebhook = "versions." + validateWebhook
-	// conditionVersion is the name of the condition that lists the versions that are
-	// read.
-	conditionVersion = "other-version"
-)
-
 // otherVersions returns the webhook of subresources of policies that are written in
 // another version than the one that is read. A status that a controller writes in the
 // version that is read is not sent.
-func (c Configuration) otherVersions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.validatingWebhook(versionsWebhook).
-		WithRules(rules(c.Subresources, admissionregistrationv1.Update)...).
-		WithMatchConditions(condition(conditionVersion, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
-			celList(c.readVersions())+")")).
-		WithFailurePolicy(c.FailurePolicy)
+func (c Configuration) otherVersions() webhook {
+	return validating(c.webhook("versions."+validateWebhook, PathValidate, rules(c.Subresources, admissionregistrationv1.Update),
+		condition("other-version", "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
+			celList(c.readVersions())+")")))
 }
 
 // readVersions returns the resources of policies, each in the version that is read.

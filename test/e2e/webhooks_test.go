@@ -21,7 +21,7 @@ func (c *cluster) webhooks(t *testing.T, kind string) string {
 	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
 }
 
-// The leader reverts edits of the configurations at once, and reports them.
+// The leader reverts edits of the configurations, and reports them.
 // Fields and webhooks of others stay. internal/webhookconfig has every edit.
 func TestWebhookEditsAreReverted(t *testing.T) {
 	env.Long(t)

@@ -16,12 +16,15 @@ type Buffer struct {
 }
 
 // Logger returns a logger that writes to the buffer, at verbosity 2.
-func (b *Buffer) Logger() logr.Logger {
+func (b *Buffer) Logger() logr.Logger { return b.At(2) }
+
+// At returns a logger that writes to the buffer, at a verbosity.
+func (b *Buffer) At(verbosity int) logr.Logger {
 	return funcr.New(func(_, args string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.lines = append(b.lines, args)
-	}, funcr.Options{Verbosity: 2})
+	}, funcr.Options{Verbosity: verbosity})
 }
 
 // String returns the lines, separated by line feeds.

@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
+	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/guard"
 )
@@ -63,27 +64,33 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	if err := out.validate(); err != nil {
 		return err
 	}
-	steps, shown, err := a.evaluateCheck(ctx, flags, enforcement, out.showsChanges())
+	c, err := a.readChange(ctx, flags)
 	if err != nil {
-		return a.checkOnCluster(ctx, err, flags, out)
+		return a.checkOnCluster(ctx, err, c, out)
+	}
+	steps, shown, err := a.evaluateCheck(ctx, c, enforcement, out.showsChanges())
+	if err != nil {
+		return err
 	}
 	verdicts := []api.Verdict{}
 	for _, e := range steps {
 		verdicts = append(verdicts, e.decision.Verdict(enforcement))
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
-		b.addSteps(steps, enforcement)
+		severity := report.Error
+		if !enforcement.Denies() {
+			severity = report.Warning
+		}
+		for i, e := range steps {
+			b.addVerdict(verdicts[i], severity, e.stored, e.old)
+		}
 		b.addChanges(newNetChanges(shown))
 	})
 }
 
 // evaluateCheck evaluates a change. If changes of effective policies are shown, they are
 // those as if it were allowed: shown are the steps for that.
-func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement guard.Enforcement, showsChanges bool) (steps, shown []evaluatedStep, err error) {
-	c, err := a.readChange(ctx, flags)
-	if err != nil {
-		return nil, nil, err
-	}
+func (a *app) evaluateCheck(ctx context.Context, c *change, enforcement guard.Enforcement, showsChanges bool) (steps, shown []evaluatedStep, err error) {
 	if steps, err = a.evaluate(ctx, c, enforcement.Allows); err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +121,7 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 	if out.isReport() {
 		b := a.newReport("check", out)
 		fill(b)
-		result.report = b.done()
+		result.report = &b.Report
 	}
 	if err := a.writeResult(&out, result); err != nil {
 		return err

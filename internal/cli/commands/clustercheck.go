@@ -17,15 +17,6 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// unlistedError is the error of a change for which the cluster cannot be listed.
-type unlistedError struct {
-	error
-	set *manifest.Set
-}
-
-// Unwrap returns the error of the list.
-func (e *unlistedError) Unwrap() error { return e.error }
-
 // warningList collects the warnings of an API server.
 type warningList []api.Reason
 
@@ -39,12 +30,11 @@ func (w *warningList) HandleWarningHeader(code int, _, text string) {
 // checkOnCluster has the API server check a change by dry runs, for users who are not
 // allowed to list the cluster: err is the error of the attempt. It returns err if that is
 // not why it failed.
-func (a *app) checkOnCluster(ctx context.Context, err error, f changeFlags, out reportFlags) error {
-	unlisted, ok := errors.AsType[*unlistedError](err)
-	if !ok || !apierrors.IsForbidden(err) || len(f.against) > 0 {
+func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, out reportFlags) error {
+	if unlisted == nil || unlisted.set == nil || !apierrors.IsForbidden(err) || len(unlisted.flags.against) > 0 {
 		return err
 	}
-	if f.blastRadius > 0 {
+	if unlisted.flags.blastRadius > 0 {
 		return fmt.Errorf("%w (--blast-radius-limit requires the right to list the cluster)", err)
 	}
 	var warnings warningList
@@ -60,7 +50,7 @@ func (a *app) checkOnCluster(ctx context.Context, err error, f changeFlags, out 
 	verdicts := []api.Verdict{}
 	for _, o := range unlisted.set.Objects {
 		warnings = nil
-		v, err := c.dryRun(ctx, o, o.Ref(kinds, c.namespace), f.remove)
+		v, err := c.dryRun(ctx, o, o.Ref(kinds, c.namespace), unlisted.flags.remove)
 		if err != nil {
 			return err
 		}
@@ -72,23 +62,9 @@ func (a *app) checkOnCluster(ctx context.Context, err error, f changeFlags, out 
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
 		for i, v := range verdicts {
-			b.addVerdict(v, unlisted.set.Objects[i])
+			b.addVerdict(v, report.Error, unlisted.set.Objects[i], nil)
 		}
 	})
-}
-
-// addVerdict adds the object of a dry run, and its findings.
-func (b *reportBuilder) addVerdict(v api.Verdict, o *manifest.Object) {
-	b.Objects = append(b.Objects, report.Object{Ref: v.Object, Operation: v.Operation, Allowed: v.Allowed, At: b.paths.location(o, "")})
-	add := func(severity report.Severity, all []api.Reason) {
-		for _, r := range all {
-			b.Findings = append(b.Findings, report.Finding{
-				Severity: severity, Code: r.Code, Object: v.Object, Operation: v.Operation, Message: r.Message, At: b.paths.location(o, r.Field),
-			})
-		}
-	}
-	add(report.Error, v.Reasons)
-	add(report.Warning, v.Warnings)
 }
 
 // probe asks about an object that does not exist, and returns an error if Overrule does

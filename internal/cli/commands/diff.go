@@ -51,7 +51,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	c, err := a.readChange(ctx, flags)
 	if err != nil {
 		out.failOn = failOnNever // diff denies nothing; what the change alters is not known
-		return a.checkOnCluster(ctx, err, flags, out)
+		return a.checkOnCluster(ctx, err, c, out)
 	}
 	steps, err := a.evaluate(ctx, c, allowsAll)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 		b := a.newReport("diff", out)
 		b.addManifestFindings(steps)
 		b.addChanges(net)
-		result.report = b.done()
+		result.report = &b.Report
 	}
 	return a.writeResult(&out, result)
 }

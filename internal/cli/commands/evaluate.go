@@ -131,21 +131,28 @@ type changeEvaluator struct {
 type change struct {
 	flags  changeFlags
 	source *source
-	set    *manifest.Set // of a change that is no difference of revisions
-	steps  []step        // of a difference of revisions
+	steps  []step
+	set    *manifest.Set // nil for a difference of revisions, whose steps have an order of their own
 }
 
-// readChange reads the change of the flags.
+// newChange returns the change of the objects of a set, in their order.
+func newChange(f changeFlags, s *source, set *manifest.Set) *change {
+	c := &change{flags: f, source: s, set: set}
+	for _, o := range set.Objects {
+		c.steps = append(c.steps, step{object: o, remove: f.remove})
+	}
+	return c
+}
+
+// readChange reads the change of the flags. If what it is applied to cannot be read, the
+// change has no source and no steps.
 func (a *app) readChange(ctx context.Context, f changeFlags) (*change, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	if f.revisions.isSet() {
 		s, steps, err := a.readRevisions(ctx, f.revisions)
-		if err != nil {
-			return nil, err
-		}
-		return &change{flags: f, source: s, steps: steps}, nil
+		return &change{flags: f, source: s, steps: steps}, err
 	}
 	set, err := a.readManifests(f.paths)
 	if err != nil {
@@ -153,9 +160,9 @@ func (a *app) readChange(ctx context.Context, f changeFlags) (*change, error) {
 	}
 	s, err := a.loadSource(ctx, f.against)
 	if err != nil {
-		return nil, &unlistedError{err, set}
+		return &change{flags: f, set: set}, err
 	}
-	return &change{flags: f, source: s, set: set}, nil
+	return newChange(f, s, set), nil
 }
 
 // allowsAll lets every step of a change take effect.
@@ -163,19 +170,16 @@ func allowsAll(*guard.Decision) bool { return true }
 
 // evaluate evaluates a change, and returns the steps that affect effective policies.
 // allows reports whether a step takes effect for those after it.
-func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) (steps []evaluatedStep, err error) {
-	s := *c.source // that of the result afterwards
-	defer func() { a.warnControllers(s.view) }()
-	if c.flags.revisions.isSet() {
-		steps, err = a.evaluateRevisions(ctx, c.flags, &s, c.steps, allows)
-	} else {
-		steps, err = a.evaluateSet(ctx, c.flags, &s, c.set, allows)
-	}
+func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+	after := *c
+	after.source = new(*c.source) // that of the result afterwards
+	steps, err := a.evaluateIn(ctx, &after, allows)
 	for i := range steps {
 		if a.redact {
 			redactStep(&steps[i])
 		}
 	}
+	a.warnControllers(after.source.view)
 	return steps, err
 }
 
@@ -186,66 +190,40 @@ func (a *app) evaluateAsAllowed(ctx context.Context, c *change) ([]evaluatedStep
 	return quiet.evaluate(ctx, c, allowsAll)
 }
 
-// evaluateRevisions evaluates the steps from one revision to another.
-func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, s *source, steps []step, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
-	c, err := a.newEvaluator(ctx, f, s)
+// evaluateIn is evaluate, and makes the source that of the result.
+func (a *app) evaluateIn(ctx context.Context, c *change, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+	e, err := a.newEvaluator(ctx, c.flags, c.source)
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) == 0 {
-		a.infof("no difference between --from and --to affects effective policies")
-	}
-	written := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.remove })
-	if err := c.decodeAll(ctx, written); err != nil {
+	if err := e.check(ctx, a, c); err != nil {
 		return nil, manifestErrors(err)
 	}
-	order := applyOrder{evaluator: c, steps: steps, allows: allows}
-	out, err := order.run(ctx)
-	if order.stopped {
-		a.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(order.waiting))
-	}
-	return out, err
-}
-
-// evaluateSet is evaluate for the objects of a set. The source is that of the result
-// afterwards.
-func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
-	if err := a.newChangeValidator(s).checkChange(ctx, set, s, f.remove); err != nil {
-		return nil, manifestErrors(err)
-	}
-	c, err := a.newEvaluator(ctx, f, s)
-	if err != nil {
-		return nil, err
-	}
-	if !f.remove {
-		if err := c.warnUnvalidated(ctx, a, set); err != nil {
-			return nil, err
+	if c.set == nil {
+		order := applyOrder{evaluator: e, steps: c.steps, allows: allows}
+		out, err := order.run(ctx)
+		if order.stopped {
+			a.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(order.waiting))
 		}
-	}
-	steps := make([]step, len(set.Objects))
-	for i, o := range set.Objects {
-		steps[i] = step{object: o, remove: f.remove}
-	}
-	if err := c.decodeAll(ctx, steps); err != nil {
-		return nil, manifestErrors(err)
+		return out, err
 	}
 	var out []evaluatedStep
-	for _, next := range steps {
-		e, err := c.evaluateStep(ctx, next)
+	for _, next := range c.steps {
+		result, err := e.evaluateStep(ctx, next)
 		if err != nil {
 			return nil, err
 		}
-		if e.decision == nil {
+		if result.decision == nil {
 			continue
 		}
-		out = append(out, e)
-		if allows(e.decision) {
-			c.apply(e)
+		out = append(out, result)
+		if allows(result.decision) {
+			e.apply(result)
 		}
 	}
-	out = slices.DeleteFunc(out, func(e evaluatedStep) bool { return e.isNotRead() && c.kinds.Reads(e.object.Kind) })
-	a.reportRead(set, c.kinds)
-	a.warnRejectedProfiles(c.kinds)
+	out = slices.DeleteFunc(out, func(s evaluatedStep) bool { return s.isNotRead() && e.kinds.Reads(s.object.Kind) })
+	a.reportRead(c.set, e.kinds)
+	a.warnRejectedProfiles(e.kinds)
 	if len(out) == 0 {
 		a.infof("no object in the change affects effective policies")
 	}
@@ -276,14 +254,23 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 	return c, nil
 }
 
-// decodeAll decodes all objects of the change before any is evaluated, so that
-// all errors are reported together.
-func (c *changeEvaluator) decodeAll(ctx context.Context, steps []step) error {
+// check checks all objects of the change before any is evaluated, so that all errors are
+// reported together. A revision was checked when it was read.
+func (c *changeEvaluator) check(ctx context.Context, a *app, of *change) error {
+	if of.set != nil {
+		if err := c.validator.checkChange(ctx, of.set, c.source, of.flags.remove); err != nil {
+			return err
+		}
+		if err := c.warnUnvalidated(ctx, a, of); err != nil {
+			return err
+		}
+	}
 	kinds := c.kinds.Clone()
 	var errs []error
-	for _, s := range steps {
+	for _, s := range of.steps {
 		var err error
 		switch o := s.object; {
+		case s.remove && of.set == nil: // it exists
 		case o.Kind == manifest.KindCRD:
 			err = kinds.AddDefinition(o)
 		case kinds.Reads(o.Kind):

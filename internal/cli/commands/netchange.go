@@ -6,7 +6,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
-	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/merge"
@@ -116,7 +115,7 @@ func (c *netChange) was() []api.PathElement {
 		return nil
 	}
 	before := c.Before.Path.Elements()
-	if report.PathName(before) == report.PathName(c.After.Path.Elements()) {
+	if api.PathText(before) == api.PathText(c.After.Path.Elements()) {
 		return nil
 	}
 	return before

@@ -103,18 +103,19 @@ func (s *source) query(f queryFlags, args []string) (*query, error) {
 	return q, q.checkKinds()
 }
 
-// queryRequest is query, and finds where the request of the flags goes, if there is one.
+// queryRequest is query for the request of the flags, if there is one.
 func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
-	if r != nil && r.given {
-		if _, err := r.lookup().Parse(); err != nil {
-			return nil, err // before the cluster is read
-		}
+	if r == nil || !r.given {
+		return a.query(ctx, f, args)
+	}
+	if _, err := r.Parse(); err != nil {
+		return nil, err // before the cluster is read
 	}
 	q, err := a.query(ctx, f, args)
-	if err == nil && r != nil && r.given {
-		q.Request, err = q.findRequest(r.lookup(), explain)
+	if err != nil {
+		return nil, err
 	}
-	return q, err
+	return q, q.ask(&r.Request, explain)
 }
 
 // checkKinds returns an error if a named policy is not of a kind that --kind selects.
@@ -135,15 +136,12 @@ func (q *query) selectedKinds() []*policykind.Kind {
 	})
 }
 
-// findRequest finds where a request goes.
-func (s *source) findRequest(r *lookup.Request, explain bool) (*lookup.Served, error) {
-	q, err := r.Parse()
+// ask limits the query to where a request goes.
+func (q *query) ask(r *lookup.Request, explain bool) error {
+	parsed, err := r.Parse()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.checkRead(q, r.ClientNamespace != ""); err != nil {
-		return nil, err
-	}
-	r.Namespace, r.Explain = s.namespace, explain
-	return r.Find(s.view)
+	r.Namespace, r.Explain, q.Asked = q.namespace, explain, r
+	return q.checkRead(parsed, r.ClientNamespace != "")
 }

@@ -5,6 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/guard"
 )
@@ -22,50 +23,39 @@ func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	}
 }
 
-// done returns the report with the findings sorted by severity.
-func (b *reportBuilder) done() *report.Report {
-	slices.SortStableFunc(b.Findings, func(x, y report.Finding) int { return int(x.Severity) - int(y.Severity) })
-	return &b.Report
-}
-
 // addManifestFindings adds the objects of a change, and what is wrong with their manifests.
 func (b *reportBuilder) addManifestFindings(steps []evaluatedStep) {
-	b.addSteps(steps, guard.EnforceAudit)
+	for _, e := range steps {
+		b.addVerdict(e.decision.Verdict(guard.EnforceAudit), report.Warning, e.stored, e.old)
+	}
 	b.Findings = slices.DeleteFunc(b.Findings, func(f report.Finding) bool {
 		return f.Code != api.ReasonSchemaInvalid && f.Code != api.ReasonUnknownField
 	})
 }
 
-// addSteps adds the objects of a change, and their findings.
-func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforcement) {
-	for _, e := range steps {
-		o := b.object(&e)
-		o.Allowed, o.Moved = enforcement.Allows(e.decision), e.movedText()
-		b.Objects = append(b.Objects, o)
-		severity := report.Error
-		if !enforcement.Denies() {
-			severity = report.Warning
-		}
-		for _, f := range guard.OmitRepeated(e.decision.Denials) {
-			b.addFinding(e, f, severity)
-		}
-		for _, f := range guard.OmitRepeated(e.decision.Warnings) {
-			b.addFinding(e, f, report.Warning)
-		}
-	}
-}
-
-func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity report.Severity) {
-	ref, operation := e.objectAndOperation()
-	at := f.Field
-	if at == "" && e.old != nil {
-		at = e.stored.FirstChange(e.old)
-	}
-	b.Findings = append(b.Findings, report.Finding{
-		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
-		Rule: f.Rule, Policy: f.Reason().Policy, Message: f.Message(), At: b.paths.location(e.stored, at),
-		CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
+// addVerdict adds the object of a change, and its findings: with that severity if they
+// deny. old is what it replaces, nil if that is not known.
+func (b *reportBuilder) addVerdict(v api.Verdict, denials report.Severity, o, old *manifest.Object) {
+	b.Objects = append(b.Objects, report.Object{
+		Ref: v.Object, Operation: v.Operation, Allowed: v.Allowed, Moved: v.MovedText(), At: b.paths.location(o, ""),
 	})
+	add := func(severity report.Severity, all []api.Reason) {
+		for _, r := range all {
+			if r.Whole && r.Rule != "" {
+				continue // one finding is for all rules
+			}
+			at := r.Field
+			if at == "" && old != nil {
+				at = o.FirstChange(old)
+			}
+			b.Findings = append(b.Findings, report.Finding{
+				Severity: severity, Code: r.Code, Object: v.Object, Operation: v.Operation,
+				Rule: r.Rule, Policy: r.Policy, Message: r.Message, At: b.paths.location(o, at), CountsPaths: r.CountsPaths,
+			})
+		}
+	}
+	add(denials, v.Reasons)
+	add(report.Warning, v.Warnings)
 }
 
 // addChanges adds what changes in the end.

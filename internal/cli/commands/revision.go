@@ -76,8 +76,17 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 		a.notef("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
 	}
 	a.noteDeletedNamespaces(&r, steps, to)
-	if err := a.noteUnvalidatedKinds(&r, steps); err != nil {
+	var written []*manifest.Object
+	for _, s := range steps {
+		if !s.remove {
+			written = append(written, s.object)
+		}
+	}
+	if err := a.warnUnvalidated(unvalidatedKinds(written, kinds), "to --from and --to"); err != nil {
 		return nil, nil, err
+	}
+	if len(steps) == 0 {
+		a.infof("no difference between --from and --to affects effective policies")
 	}
 	return s, steps, nil
 }
@@ -99,18 +108,6 @@ func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set
 			a.notef("the change deletes Namespace %s, and with it %d objects that --to has there; keep its manifest, or remove theirs", s.object.Name, n)
 		}
 	}
-}
-
-// noteUnvalidatedKinds prints the policy kinds of the change whose fields are not
-// validated, since they have no definition.
-func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) error {
-	var kinds []api.PolicyKind
-	for _, s := range steps {
-		if k := s.object.Kind; !s.remove && r.kinds.Of(k) != nil && !r.kinds.Validates(k) {
-			kinds = append(kinds, k)
-		}
-	}
-	return a.warnUnvalidated(kinds, "to --from and --to")
 }
 
 // revisions compares two sets of manifests.
@@ -217,20 +214,29 @@ var serverFields = []string{"creationTimestamp", "generation", "managedFields", 
 
 // applied returns the content of a manifest without what the API server sets.
 func (r *revisions) applied(o *manifest.Object) map[string]any {
-	out := maps.Clone(o.Content())
-	delete(out, "status")
-	if m, ok := out["metadata"].(map[string]any); ok {
-		m = maps.Clone(m)
-		for _, name := range serverFields {
-			delete(m, name)
+	out, metadata := withoutServerFields(o.Content())
+	if metadata != nil {
+		if metadata["namespace"] == nil {
+			metadata["namespace"] = r.ref(o).Namespace
 		}
-		if m["namespace"] == nil {
-			m["namespace"] = r.ref(o).Namespace
-		}
-		removeOrigin(m)
-		out["metadata"] = m
+		removeOrigin(metadata)
 	}
 	return out
+}
+
+// withoutServerFields returns a copy of an object without what the API server sets, and its
+// metadata, nil if there is none.
+func withoutServerFields(content map[string]any) (out, metadata map[string]any) {
+	out = maps.Clone(content)
+	delete(out, "status")
+	if m, ok := out["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(m)
+		for _, name := range serverFields {
+			delete(metadata, name)
+		}
+		out["metadata"] = metadata
+	}
+	return out, metadata
 }
 
 // removeOrigin removes the annotation for the source of an object from a copy of its

@@ -53,7 +53,7 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, a.warnUnvalidated(unvalidatedKinds(set, s.kinds), "to the manifests")
+	return s, a.warnUnvalidated(unvalidatedKinds(set.Objects, s.kinds), "to the manifests")
 }
 
 // manifestSource returns the source of the objects of manifests.

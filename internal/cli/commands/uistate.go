@@ -207,15 +207,14 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 	if r.Port != 0 {
 		request.Port = &r.Port
 	}
-	found, err := s.findRequest(request, true)
-	if err != nil {
+	q := s.newQuery(true)
+	q.Parts, q.MaxPaths = []api.ReviewPart{api.ReviewExplanations}, r.Limit
+	if err := q.ask(request, true); err != nil {
 		return nil, inputError{err}
 	}
-	q := s.newQuery(true)
-	q.Request, q.Parts, q.MaxPaths = found, []api.ReviewPart{api.ReviewExplanations}, r.Limit
 	status, err := q.Answer(ctx)
 	if err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	return new(explanationsOf(status)), nil
 }
@@ -255,8 +254,7 @@ func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, er
 		Verdicts: api.VerdictList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindVerdictList}, Items: []api.Verdict{}},
 		Changes:  api.ChangeList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindChangeList}, Items: []api.Change{}},
 	}
-	flags := changeFlags{remove: c.Delete, checkRights: true}
-	steps, err := a.evaluateSet(ctx, flags, s, set, guard.EnforceDeny.Allows)
+	steps, err := a.evaluateIn(ctx, newChange(changeFlags{remove: c.Delete, checkRights: true}, s, set), guard.EnforceDeny.Allows)
 	if err != nil {
 		return nil, inputError{renamed{err}}
 	}
@@ -291,20 +289,7 @@ func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error
 	if err != nil {
 		return "", err
 	}
-	return manifestText(ref, content)
-}
-
-// manifestText returns an object as YAML, without what the API server adds.
-func manifestText(ref api.Ref, content map[string]any) (string, error) {
-	content = maps.Clone(content)
-	delete(content, "status")
-	if m, ok := content["metadata"].(map[string]any); ok {
-		m = maps.Clone(m)
-		for _, name := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"} {
-			delete(m, name)
-		}
-		content["metadata"] = m
-	}
+	content, _ = withoutServerFields(content)
 	text, err := yaml.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", ref, err)

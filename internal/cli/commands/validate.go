@@ -68,10 +68,10 @@ func (a *app) storeSource(ctx context.Context, s *source, set *manifest.Set) (*m
 	return stored, problems, errors.Join(unknown...)
 }
 
-// unvalidatedKinds returns the policy kinds of manifests that have no definition.
-func unvalidatedKinds(set *manifest.Set, kinds *manifest.Kinds) []api.PolicyKind {
+// unvalidatedKinds returns the policy kinds of objects that have no definition.
+func unvalidatedKinds(objects []*manifest.Object, kinds *manifest.Kinds) []api.PolicyKind {
 	var out []api.PolicyKind
-	for _, o := range set.Objects {
+	for _, o := range objects {
 		if kinds.Of(o.Kind) != nil && !kinds.Validates(o.Kind) && !slices.Contains(out, o.Kind) {
 			out = append(out, o.Kind)
 		}

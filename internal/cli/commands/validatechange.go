@@ -52,17 +52,14 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 }
 
 // warnUnvalidated is that of app for the objects of a change.
-func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *manifest.Set) error {
+func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, of *change) error {
 	kinds := c.kinds.Clone()
-	if err := set.Check(kinds, c.namespace); err != nil {
+	if of.flags.remove || of.set.Check(kinds, c.namespace) != nil {
 		return nil // checkChange has returned what is an error
 	}
-	var unvalidated []api.PolicyKind
-	for _, k := range unvalidatedKinds(set, kinds) {
-		if c.validator.definition(ctx, kinds, k) == nil {
-			unvalidated = append(unvalidated, k)
-		}
-	}
+	unvalidated := slices.DeleteFunc(unvalidatedKinds(of.set.Objects, kinds), func(k api.PolicyKind) bool {
+		return c.validator.definition(ctx, kinds, k) != nil
+	})
 	return a.warnUnvalidated(unvalidated, "to the manifests")
 }
 

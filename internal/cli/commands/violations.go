@@ -88,7 +88,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	if out.isReport() {
 		b := a.newReport("violations", out)
 		b.addViolations(q, found)
-		result.report = b.done()
+		result.report = &b.Report
 	}
 	result.show = func(p printers.Printer) error { return p.Violations(found) }
 	if err := a.writeResult(&out, result); err != nil {

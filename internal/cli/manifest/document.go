@@ -141,7 +141,7 @@ func (d document) start() int {
 // decode parses the document as an object.
 func (d document) decode() (map[string]any, error) {
 	if err := d.checkAliases(); err != nil {
-		return nil, &Error{At: d.position, Err: err}
+		return nil, d.position.errorf("%w", err)
 	}
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err != nil {

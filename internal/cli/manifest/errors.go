@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of Read and FromObjects, wrapped in an *Error where they have a position.
+// Errors of Read and FromObjects.
 var (
 	// ErrFormat is the error of a document that is not a manifest.
 	ErrFormat = errors.New("invalid manifest")
@@ -47,18 +47,7 @@ func (p Position) String() string {
 	}
 }
 
-// Error is an error at a position in a manifest.
-type Error struct {
-	At  Position
-	Err error
-}
-
-// Error returns the position and the message.
-func (e *Error) Error() string { return e.At.String() + ": " + e.Err.Error() }
-
-// Unwrap returns the underlying error.
-func (e *Error) Unwrap() error { return e.Err }
-
+// errorf returns an error at the position.
 func (p Position) errorf(format string, args ...any) error {
-	return &Error{At: p, Err: fmt.Errorf(format, args...)}
+	return fmt.Errorf("%s: "+format, append([]any{p}, args...)...)
 }

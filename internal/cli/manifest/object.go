@@ -168,7 +168,7 @@ func (o *Object) String() string {
 // Decode decodes the object for the snapshot. created, in seconds since 1970, is
 // the creation time of a policy without one, or of any policy with resetCreation.
 //
-// The error is snapshot.ErrKind for a kind that is not read, else an *Error.
+// The error is snapshot.ErrKind for a kind that is not read; any other has a position.
 func (o *Object) Decode(kinds *Kinds, namespace string, created int64, resetCreation bool) (snapshot.Object, error) {
 	if !kinds.Reads(o.Kind) {
 		return nil, fmt.Errorf("%s: %w", o.Kind, snapshot.ErrKind)

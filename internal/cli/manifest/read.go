@@ -30,7 +30,7 @@ type Set struct {
 // hidden ones. A path may be a symbolic link. A file that is given twice is read
 // once.
 //
-// The error joins all errors; each is an *Error or about a whole path.
+// The error joins all errors; each has a position or is about a whole path.
 func Read(paths []string, stdin io.Reader) (*Set, error) {
 	r := reader{stdin: stdin, seen: make(map[string]bool)}
 	for _, path := range paths {

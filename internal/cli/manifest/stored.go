@@ -82,23 +82,18 @@ func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old
 // CRD returns what validates the objects of a kind: its definition in the manifests, or a
 // built-in one; nil if there is none or it serves no version.
 func (k *Kinds) CRD(ref api.PolicyKind) *customresource.Kind {
-	if d := k.DefinedCRD(ref); d != nil || k.Defined(ref) || k.notServed(ref) {
-		return d
+	switch d := k.definitionOf(ref); {
+	case d.Definition != nil && serves(&d.CustomResourceDefinition):
+		return d.validator
+	case d.Definition != nil || k.notServed(ref):
+		return nil
+	default:
+		return customresource.Builtin(ref.Group, ref.Kind)
 	}
-	return customresource.Builtin(ref.Group, ref.Kind)
 }
 
 // Validates reports whether the objects of a kind are validated: there is a definition of it.
 func (k *Kinds) Validates(ref api.PolicyKind) bool { return k.Defined(ref) || k.CRD(ref) != nil }
-
-// DefinedCRD returns what validates the objects of a kind by its definition in the
-// manifests; nil if there is none or it serves no version.
-func (k *Kinds) DefinedCRD(ref api.PolicyKind) *customresource.Kind {
-	if d := k.definitionOf(ref); d.Definition != nil && serves(&d.CustomResourceDefinition) {
-		return d.validator
-	}
-	return nil
-}
 
 // Store returns the objects of the set as the API server would store them. The
 // definitions of the set are added to kinds; an object without a definition, or with an

@@ -77,7 +77,7 @@ func routeRule(paths [][]api.PathElement) (name string, several bool) {
 	if len(rules) == 0 {
 		return "the path", false
 	}
-	return sectionName(rules[0]), len(rules) > 1
+	return rules[0].SectionText(), len(rules) > 1
 }
 
 func sameRule(a, b api.PathElement) bool {

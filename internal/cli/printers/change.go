@@ -1,8 +1,6 @@
 package printers
 
 import (
-	"fmt"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
@@ -16,7 +14,7 @@ func changeTable(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
 		w.line(w.changeHeading(o, items))
 		for _, g := range groupBy(items, changeKey) {
 			c := g[0]
-			for _, head := range w.pathHeadings(c.PolicyKind, changePaths(g)) {
+			for _, head := range w.pathHeadings(c.PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
 				w.line("  ", head)
 			}
 			for _, r := range c.Rules {
@@ -58,20 +56,7 @@ func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
 }
 
 func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
-	what := "no effective policy changes"
-	if n := len(items); n == 1 {
-		what = "1 effective policy changes"
-	} else if n > 1 {
-		what = fmt.Sprintf("%d effective policies change", n)
-	}
-	what += api.ChangesText(items)
-	switch {
-	case o.Moved != "" && len(items) == 0:
-		what = o.Moved
-	case o.Moved != "":
-		what += "; " + o.Moved
-	}
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.Moved)
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.
@@ -110,12 +95,4 @@ func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 func changeKey(c api.Change) string {
 	c.Path = nil
 	return compact(c)
-}
-
-func changePaths(items []api.Change) [][]api.PathElement {
-	out := make([][]api.PathElement, len(items))
-	for i, c := range items {
-		out[i] = c.Path
-	}
-	return out
 }

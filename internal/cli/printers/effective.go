@@ -35,7 +35,7 @@ func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
 func effectiveRows(items []api.EffectivePolicy) [][]cell {
 	var rows [][]cell
 	for _, item := range items {
-		kind, path := plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path))
+		kind, path := plainCell(item.PolicyKind.Kind), plainCell(api.PathText(item.Path))
 		if len(item.Rules) == 0 {
 			rows = append(rows, []cell{kind, path, {none(item), dim}, plainCell(""), plainCell(""), plainCell("")})
 		}
@@ -115,9 +115,6 @@ func collectedSpec(item api.EffectivePolicy, rule string) any {
 func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	if len(l.Items) > 0 {
-		w.blankLine()
-	}
 	root := &node{}
 	for _, item := range byPath(l.Items) {
 		at := root
@@ -148,9 +145,7 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
-		for _, text := range w.lossLines(p) {
-			at.add(text)
-		}
+		at.addAll(w.lossLines(p))
 		if len(p.Lost) == 0 && p.State == api.Inactive {
 			at.add(w.paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
 		}
@@ -239,11 +234,11 @@ func enforcedOn(c api.PathCounts) string {
 	}
 	switch reached := c.Total - c.Unreached; {
 	case reached == 0:
-		return plural(c.Unreached, "path") + " unreached"
+		return api.Plural(c.Unreached, "path") + " unreached"
 	case c.Unreached > 0:
-		return fmt.Sprintf("%d/%s, %d unreached", c.Enforced, plural(reached, "path"), c.Unreached)
+		return fmt.Sprintf("%d/%s, %d unreached", c.Enforced, api.Plural(reached, "path"), c.Unreached)
 	default:
-		return fmt.Sprintf("%d/%s", c.Enforced, plural(c.Total, "path"))
+		return fmt.Sprintf("%d/%s", c.Enforced, api.Plural(c.Total, "path"))
 	}
 }
 

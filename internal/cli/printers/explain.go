@@ -10,45 +10,22 @@ import (
 func explainTable(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	for _, g := range groupBy(l.Items, explanationKey) {
-		x := g[0]
-		w.blankLine()
-		for _, head := range w.pathHeadings(x.PolicyKind, explanationPaths(g)) {
-			w.line(head)
-		}
-		for _, c := range x.Policies {
-			w.line("  ", w.contributionHeading(c))
-			for _, text := range w.contributionLines(c) {
-				w.line("    ", text)
-			}
-		}
-		for _, r := range x.Rules {
-			w.line("  ", w.ruleLine(r))
-			for _, lost := range r.Lost {
-				w.line("    ", w.lostLine(lost))
-			}
-		}
-		for _, text := range w.notes(g) {
-			w.line("  ", text)
-		}
-	}
+	w.outline(w.explanationNodes(l))
 }
 
 func explainTree(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	if len(l.Items) > 0 {
-		w.blankLine()
-	}
+	w.tree(w.explanationNodes(l))
+}
+
+func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {
 	root := &node{}
 	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
 		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
-			at := top.add(w.contributionHeading(c))
-			for _, text := range w.contributionLines(c) {
-				at.add(text)
-			}
+			top.add(w.contributionHeading(c)).addAll(w.contributionLines(c))
 		}
 		for _, r := range x.Rules {
 			at := top.add(w.ruleLine(r))
@@ -56,11 +33,9 @@ func explainTree(w *textWriter, l *api.ExplanationList) {
 				at.add(w.lostLine(lost))
 			}
 		}
-		for _, text := range w.notes(g) {
-			top.add(text)
-		}
+		top.addAll(w.notes(g))
 	}
-	w.tree(root)
+	return root
 }
 
 // message writes why there is nothing to show, a line for each object.
@@ -86,7 +61,7 @@ func (w *textWriter) notes(alike []api.Explanation) []string {
 // contributionHeading returns a policy, its target and its state.
 func (w *textWriter) contributionHeading(c api.Contribution) string {
 	at := elementName(c.Target)
-	if isSection(c.Target.Kind) {
+	if c.Target.IsSection() {
 		at += " of " + api.Ref{Namespace: c.Target.Namespace, Name: c.Target.Name}.Key()
 	}
 	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
@@ -171,9 +146,5 @@ func explanationKey(x api.Explanation) string {
 }
 
 func explanationPaths(items []api.Explanation) [][]api.PathElement {
-	out := make([][]api.PathElement, len(items))
-	for i, x := range items {
-		out[i] = x.Path
-	}
-	return out
+	return pathsOf(items, func(x api.Explanation) []api.PathElement { return x.Path })
 }

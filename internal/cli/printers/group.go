@@ -22,6 +22,15 @@ func groupBy[T any](items []T, key func(T) string) [][]T {
 	return out
 }
 
+// pathsOf returns the path of each item.
+func pathsOf[T any](items []T, path func(T) []api.PathElement) [][]api.PathElement {
+	out := make([][]api.PathElement, len(items))
+	for i, item := range items {
+		out[i] = path(item)
+	}
+	return out
+}
+
 // maxHeadings is the number of paths that are listed in the heading of a group.
 const maxHeadings = 10
 
@@ -36,7 +45,7 @@ func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement
 		if i == maxHeadings {
 			return append(out, w.paint(bold, fmt.Sprintf("  and on %d more paths", len(paths)-i)))
 		}
-		out = append(out, w.paint(bold, word+pathName(path)))
+		out = append(out, w.paint(bold, word+api.PathText(path)))
 	}
 	return out
 }

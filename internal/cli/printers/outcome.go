@@ -7,25 +7,16 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func outcomeTable(w *textWriter, l *api.OutcomeList) {
-	for _, o := range l.Items {
-		w.blankLine()
-		w.line(w.outcomeHeading(o))
-		for _, text := range w.outcomeLines(o) {
-			w.line("  ", text)
-		}
-	}
-}
+func outcomeTable(w *textWriter, l *api.OutcomeList) { w.outline(w.outcomeNodes(l)) }
 
-func outcomeTree(w *textWriter, l *api.OutcomeList) {
+func outcomeTree(w *textWriter, l *api.OutcomeList) { w.tree(w.outcomeNodes(l)) }
+
+func (w *textWriter) outcomeNodes(l *api.OutcomeList) *node {
 	root := &node{}
 	for _, o := range l.Items {
-		top := root.add(w.outcomeHeading(o))
-		for _, text := range w.outcomeLines(o) {
-			top.add(text)
-		}
+		root.add(w.outcomeHeading(o)).addAll(w.outcomeLines(o))
 	}
-	w.tree(root)
+	return root
 }
 
 func (w *textWriter) outcomeHeading(o api.Outcome) string {
@@ -48,11 +39,11 @@ func (w *textWriter) outcomeLines(o api.Outcome) []string {
 	}
 	out = append(out, w.paint(plain, pathCounts(o.Paths)))
 	for _, r := range o.ReplacedBy {
-		out = append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, plural(r.Paths, "path"))))
+		out = append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, api.Plural(r.Paths, "path"))))
 	}
 	for _, l := range o.Lost {
 		if n := l.Paths - l.Whole; n > 0 {
-			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, plural(n, "path"), inForceNote(l.InForce), equalNote(l.Equal))))
+			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, api.Plural(n, "path"), inForceNote(l.InForce), equalNote(l.Equal))))
 		}
 	}
 	return out
@@ -86,7 +77,7 @@ func (w *textWriter) targetLine(t api.Target) string {
 
 // pathCounts returns the number of paths that a policy is on, by its state there.
 func pathCounts(c api.PathCounts) string {
-	out := []string{"on " + plural(c.Total, "path")}
+	out := []string{"on " + api.Plural(c.Total, "path")}
 	for _, part := range []struct {
 		n    int
 		what string

@@ -209,12 +209,12 @@ func TestElementNames(t *testing.T) {
 		{Kind: "HTTPRoute", Namespace: "app", Name: "r"}, {Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-1", Member: "filters[1]"},
 		{Kind: "Service", Namespace: "app", Name: "b", Section: "80"},
 	}
-	assert.Equal(t, "Gateway infra/g > ListenerSet app/s#http > HTTPRoute app/r#rule-1.filters[1] > Service app/b#80", pathName(path))
+	assert.Equal(t, "Gateway infra/g > ListenerSet app/s#http > HTTPRoute app/r#rule-1.filters[1] > Service app/b#80", api.PathText(path))
 	assert.Equal(t, "HTTPRouteRule rule-1.filters[1]", elementName(path[6]))
 	mesh := []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Section: "80", Client: "shop"}, {Kind: "TCPRoute", Namespace: "app", Name: "r"}}
-	assert.Equal(t, "Service app/s#80 (clients in shop) > TCPRoute app/r", pathName(mesh))
+	assert.Equal(t, "Service app/s#80 (clients in shop) > TCPRoute app/r", api.PathText(mesh))
 	assert.Equal(t, "Mesh", elementName(api.PathElement{Kind: "Mesh"}))
-	assert.Equal(t, "Namespace app", pathName([]api.PathElement{{Kind: "Namespace", Name: "app"}}), "the last element is kept")
+	assert.Equal(t, "Namespace app", api.PathText([]api.PathElement{{Kind: "Namespace", Name: "app"}}), "the last element is kept")
 }
 
 func TestTargetLine(t *testing.T) {

@@ -41,9 +41,9 @@ func (w *textWriter) reachLine(r api.Reach) string {
 	case r.Paths.Total == 0:
 		return what + ": " + w.paint(yellow, "not on any path")
 	case r.Paths.Holding == 0:
-		return what + ": " + w.paint(yellow, "has no effect") + w.paint(plain, fmt.Sprintf(" (0 of %s)", plural(r.Paths.Total, "path")))
+		return what + ": " + w.paint(yellow, "has no effect") + w.paint(plain, fmt.Sprintf(" (0 of %s)", api.Plural(r.Paths.Total, "path")))
 	default:
-		return what + ": " + w.paint(green, "in effect") + w.paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, plural(r.Paths.Total, "path")))
+		return what + ": " + w.paint(green, "in effect") + w.paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, api.Plural(r.Paths.Total, "path")))
 	}
 }
 

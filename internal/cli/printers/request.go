@@ -31,9 +31,9 @@ func (w *textWriter) request(r *api.ServedRequest) {
 
 func (w *textWriter) requestAt(at api.RequestAt) {
 	if at.Served {
-		w.line("  by ", w.paint(bold, pathName(at.Path)), w.paint(dim, foundBy(at.Match, at.Hostname)))
+		w.line("  by ", w.paint(bold, api.PathText(at.Path)), w.paint(dim, foundBy(at.Match, at.Hostname)))
 	} else {
-		w.line("  not by ", w.paint(bold, pathName(at.Path)), ": ", w.paint(yellow, at.Message))
+		w.line("  not by ", w.paint(bold, api.PathText(at.Path)), ": ", w.paint(yellow, at.Message))
 	}
 	for _, a := range at.Assumptions {
 		w.line("    assumed (", string(a.Code), "): ", w.paint(plain, a.Message))

@@ -16,7 +16,7 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 		}
 		for _, f := range item.Route.Fields {
 			row := []cell{
-				plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path)), {f.Field, cyan},
+				plainCell(item.PolicyKind.Kind), plainCell(api.PathText(item.Path)), {f.Field, cyan},
 				plainCell(""), plainCell(""), {"not set", dim}, {conflictNote(f), red},
 			}
 			if f.From != nil {

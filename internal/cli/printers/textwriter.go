@@ -141,55 +141,11 @@ func lines(v any, most int) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// pathName returns a path on one line: the gateway with its listener, and the
-// route with its rule. Classes and namespaces are omitted unless they are the last
-// element.
-func pathName(path []api.PathElement) string {
-	var parts []string
-	for i, e := range path {
-		switch {
-		case (e.Kind == "GatewayClass" || e.Kind == "Namespace") && i < len(path)-1:
-			continue
-		case len(parts) > 0 && e.Section != "" && isSection(e.Kind):
-			parts[len(parts)-1] += "#" + sectionName(e)
-		default:
-			parts = append(parts, elementName(e))
-		}
-	}
-	return strings.Join(parts, " > ")
-}
-
-// isSection reports whether an element is a section of the one before it.
-func isSection(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
-
 func elementName(e api.PathElement) string {
-	if isSection(e.Kind) {
-		return e.Kind + " " + sectionName(e)
+	if e.IsSection() {
+		return e.Kind + " " + e.SectionText()
 	}
-	name := strings.TrimSpace(e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key())
-	if e.Section != "" {
-		name += "#" + e.Section
-	}
-	if e.Client != "" {
-		name += " (clients in " + e.Client + ")"
-	}
-	return name
-}
-
-// sectionName returns the name of a listener or a rule, or of an item of a list of
-// the rule.
-func sectionName(e api.PathElement) string {
-	if e.Member == "" {
-		return e.Section
-	}
-	return e.Section + "." + e.Member
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return e.String()
 }
 
 func stateStyle(s api.State) style {

@@ -25,16 +25,41 @@ func (n *node) child(label string) *node {
 	return n.add(label)
 }
 
-// tree writes the nodes below a root.
+// addAll adds children without children.
+func (n *node) addAll(labels []string) {
+	for _, label := range labels {
+		n.add(label)
+	}
+}
+
+// tree writes the nodes below a root with branches.
 func (w *textWriter) tree(root *node) {
-	for i, top := range root.children {
-		if i > 0 {
-			w.blankLine()
-		}
-		for row := range strings.SplitSeq(top.label, "\n") {
-			w.line(row)
-		}
+	for _, top := range root.children {
+		w.top(top)
 		w.writeChildren(top, "")
+	}
+}
+
+// outline writes the nodes below a root, indented.
+func (w *textWriter) outline(root *node) {
+	for _, top := range root.children {
+		w.top(top)
+		w.indentChildren(top, "  ")
+	}
+}
+
+// top writes a top node below a blank line.
+func (w *textWriter) top(n *node) {
+	w.blankLine()
+	for row := range strings.SplitSeq(n.label, "\n") {
+		w.line(row)
+	}
+}
+
+func (w *textWriter) indentChildren(n *node, indent string) {
+	for _, child := range n.children {
+		w.line(indent, child.label)
+		w.indentChildren(child, indent+"  ")
 	}
 }
 

@@ -20,10 +20,7 @@ func verdictTable(w *textWriter, l *api.VerdictList) {
 func verdictTree(w *textWriter, l *api.VerdictList) {
 	root := &node{}
 	for _, v := range l.Items {
-		top := root.add(w.verdictLine(v))
-		for _, text := range w.findingLines(v) {
-			top.add(text)
-		}
+		root.add(w.verdictLine(v)).addAll(w.findingLines(v))
 	}
 	w.tree(root)
 }
@@ -53,19 +50,19 @@ func reachText(v api.Verdict) string {
 	case c.Paths == 0:
 		return "changes no effective policy"
 	case len(v.Lost) == 0:
-		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + unreached + moved
+		return fmt.Sprintf("changes the effective policy of %s in %s", api.Plural(c.Paths, "path"), api.Plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + unreached + moved
 	}
 	const most = 3
 	var parts []string
 	for _, l := range v.Lost[:min(len(v.Lost), most)] {
-		parts = append(parts, fmt.Sprintf("%s %s %s", plural(l.Paths, "path"), l.Verb(), l.Rules))
+		parts = append(parts, fmt.Sprintf("%s %s %s", api.Plural(l.Paths, "path"), l.Verb(), l.Rules))
 	}
 	if more := len(v.Lost) - len(parts); more > 0 {
-		parts = append(parts, plural(more, "more loss"))
+		parts = append(parts, api.Plural(more, "more loss"))
 	}
 	text := strings.Join(parts, ", ")
 	if !slices.ContainsFunc(v.Lost, func(l api.LostRules) bool { return l.Paths >= c.Paths }) {
-		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path")) + unreached
+		text += fmt.Sprintf("; the effective policy of %s changes", api.Plural(c.Paths, "path")) + unreached
 	}
 	return text + moved
 }

@@ -13,7 +13,7 @@ func violationTable(w *textWriter, l *api.ViolationList) {
 	var rows [][]cell
 	for _, v := range l.Items {
 		rows = append(rows, []cell{
-			{string(v.Action), actionStyle(v.Action)}, plainCell(string(v.Code)), plainCell(v.PolicyKind.Kind), plainCell(pathName(v.Path)),
+			{string(v.Action), actionStyle(v.Action)}, plainCell(string(v.Code)), plainCell(v.PolicyKind.Kind), plainCell(api.PathText(v.Path)),
 			{v.Rule, cyan}, {v.Message, dim},
 		})
 	}
@@ -26,7 +26,7 @@ func violationTree(w *textWriter, l *api.ViolationList) {
 	for _, g := range groupBy(l.Items, violationKey) {
 		top := root.add(w.violationHeading(g[0]))
 		for _, v := range g {
-			top.add(w.paint(plain, pathName(v.Path)))
+			top.add(w.paint(plain, api.PathText(v.Path)))
 		}
 	}
 	w.tree(root)

@@ -10,19 +10,20 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// String returns error, warning or note: the level in GitHub's and SARIF's words.
-func (s Severity) String() string {
-	switch s {
-	case Error:
-		return "error"
-	case Warning:
-		return "warning"
-	default:
-		return "note"
-	}
+// severities are the words for each severity: that of SARIF and of texts, GitHub's command
+// for an annotation, GitLab's severity, and that of Markdown.
+var severities = [...]struct{ name, github, gitlab, markdown string }{
+	Error:   {"error", "error", "blocker", "Denied"},
+	Warning: {"warning", "warning", "minor", "Warning"},
+	Note:    {"note", "notice", "info", "Note"},
 }
+
+// String returns error, warning or note.
+func (s Severity) String() string { return severities[s].name }
 
 // sorted returns the findings by severity, the most severe first. Findings of one
 // severity keep their order.
@@ -30,17 +31,6 @@ func (r *Report) sorted() []Finding {
 	out := slices.Clone(r.Findings)
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 	return out
-}
-
-// count returns the number of findings of a severity.
-func (r *Report) count(s Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
 }
 
 var windowsVolume = regexp.MustCompile(`^[A-Za-z]:/`)
@@ -80,14 +70,18 @@ func (l Location) String() string {
 	return out + ":" + strconv.Itoa(l.Column)
 }
 
+// title returns the code and the object.
+func (f Finding) title() string {
+	if o := f.Object.String(); o != "" {
+		return string(f.Code) + ": " + o
+	}
+	return string(f.Code)
+}
+
 // line returns the finding on one line, with the position, the severity, the code and
 // the object.
 func (f Finding) line() string {
-	out := f.Severity.String() + ": " + string(f.Code) + ": "
-	if o := f.Object.String(); o != "" {
-		out += o + ": "
-	}
-	out += f.message()
+	out := f.Severity.String() + ": " + f.title() + ": " + f.message()
 	if at := f.At.String(); at != "" {
 		out += " (" + at + ")"
 	}
@@ -96,7 +90,7 @@ func (f Finding) line() string {
 
 // message returns the message with the path of a violation.
 func (f Finding) message() string {
-	path := PathName(f.Path)
+	path := api.PathText(f.Path)
 	if path == "" {
 		return f.Message
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/sethvargo/go-githubactions"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // Limits of GitHub's runner: it drops further annotations of the same type in a step, and
@@ -17,9 +19,6 @@ const (
 	githubMessage     = 4096
 	githubTitle       = 255
 )
-
-// githubTypes are the commands for annotations, by severity.
-var githubTypes = map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}
 
 // GitHub writes the findings as workflow commands, which GitHub's runner shows as
 // annotations of files and lines. Of each type, it shows the first ten of a step: if there
@@ -42,7 +41,7 @@ func (r *Report) GitHub(w io.Writer) error {
 		}
 	}
 	if len(rest) > 0 {
-		out.WriteString(command("group", nil, counted(len(rest), "more finding", "more findings")) + "\n")
+		out.WriteString(command("group", nil, api.Plural(len(rest), "more finding")) + "\n")
 		for _, f := range rest {
 			out.WriteString(logLine(f) + "\n")
 		}
@@ -58,19 +57,14 @@ func (r *Report) GitHub(w io.Writer) error {
 func (r *Report) bySeverity() [3][]Finding {
 	var out [3][]Finding
 	for _, f := range r.Findings {
-		s := min(max(f.Severity, Error), Note)
-		out[s] = append(out[s], f)
+		out[f.Severity] = append(out[f.Severity], f)
 	}
 	return out
 }
 
 func annotation(f Finding) string {
-	title := string(f.Code)
-	if o := f.Object.String(); o != "" {
-		title += ": " + o
-	}
 	// The runner trims the last property, which is the title.
-	properties := githubactions.CommandProperties{"title": strings.TrimSpace(cut(oneLine(title), githubTitle))}
+	properties := githubactions.CommandProperties{"title": strings.TrimSpace(cut(oneLine(f.title()), githubTitle))}
 	message := cmp.Or(f.message(), string(f.Code))
 	if file, ok := f.At.inRepository(); ok {
 		properties["file"] = file
@@ -78,7 +72,7 @@ func annotation(f Finding) string {
 	} else if at := f.At.String(); at != "" {
 		message = at + ": " + message
 	}
-	return command(githubTypes[min(max(f.Severity, Error), Note)], properties, cut(message, githubMessage))
+	return command(severities[f.Severity].github, properties, cut(message, githubMessage))
 }
 
 func addPosition(p githubactions.CommandProperties, at Location) {
@@ -98,8 +92,8 @@ func addPosition(p githubactions.CommandProperties, at Location) {
 // are of one severity.
 func moreAnnotations(findings []Finding) string {
 	s := findings[0].Severity
-	n := counted(len(findings), "more "+s.String(), "more "+s.String()+"s")
-	return command(githubTypes[min(max(s, Error), Note)], githubactions.CommandProperties{"title": n},
+	n := api.Plural(len(findings), "more "+s.String())
+	return command(severities[s].github, githubactions.CommandProperties{"title": n},
 		n+" without an annotation: see the job summary, or the group at the end of this step's log")
 }
 

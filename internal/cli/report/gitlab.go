@@ -9,20 +9,16 @@ import (
 
 // codeQuality is an entry of GitLab's code quality report.
 type codeQuality struct {
-	Description string              `json:"description"`
-	CheckName   string              `json:"check_name"`
-	Fingerprint string              `json:"fingerprint"`
-	Severity    string              `json:"severity"`
-	Location    codeQualityLocation `json:"location"`
-}
-
-type codeQualityLocation struct {
-	Path  string           `json:"path"`
-	Lines codeQualityLines `json:"lines"`
-}
-
-type codeQualityLines struct {
-	Begin int `json:"begin"`
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
 }
 
 // GitLab returns the findings as GitLab's code quality report. Its severities are blocker
@@ -37,10 +33,9 @@ func (r *Report) GitLab() ([]byte, error) {
 	}
 	out := make([]codeQuality, len(findings))
 	for i, f := range findings {
-		out[i] = codeQuality{
-			Description: description(f), CheckName: string(f.Code), Fingerprint: prints[i],
-			Severity: gitlabSeverity(f.Severity), Location: gitlabLocation(f),
-		}
+		out[i] = codeQuality{Description: description(f), CheckName: string(f.Code), Fingerprint: prints[i], Severity: severities[f.Severity].gitlab}
+		at := &out[i].Location
+		at.Path, at.Lines.Begin = gitlabPath(f)
 	}
 	data, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
@@ -49,37 +44,22 @@ func (r *Report) GitLab() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-func gitlabSeverity(s Severity) string {
-	switch s {
-	case Error:
-		return "blocker"
-	case Warning:
-		return "minor"
-	default:
-		return "info"
-	}
-}
-
 // description returns the code, the object and the message; the position, too, if the
 // location of the report is not that of the finding.
 func description(f Finding) string {
-	out := string(f.Code) + ": "
-	if o := f.Object.String(); o != "" {
-		out += o + ": "
-	}
+	out := f.title() + ": "
 	if _, ok := f.At.inRepository(); !ok && f.At.File != "" {
 		out += f.At.String() + ": "
 	}
 	return out + f.message()
 }
 
-func gitlabLocation(f Finding) codeQualityLocation {
-	file, ok := f.At.inRepository()
-	if !ok {
-		file = path.Join("cluster", segment(f.Object.Kind), segment(f.Object.Namespace), segment(f.Object.Name))
-		return codeQualityLocation{file, codeQualityLines{1}}
+// gitlabPath returns the path and the line of a finding.
+func gitlabPath(f Finding) (file string, line int) {
+	if file, ok := f.At.inRepository(); ok {
+		return file, max(f.At.Line, 1)
 	}
-	return codeQualityLocation{file, codeQualityLines{max(f.At.Line, 1)}}
+	return path.Join("cluster", segment(f.Object.Kind), segment(f.Object.Namespace), segment(f.Object.Name)), 1
 }
 
 // segment returns a text as one segment of a path.

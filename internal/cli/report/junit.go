@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jstemmer/go-junit-report/v2/junit"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // noDuration is the time of test suites: nothing is measured.
@@ -118,37 +120,13 @@ func (r *Report) changesOf(o Object) string {
 			n++
 		}
 	}
-	return withMoved(changesText(n), n, o.Moved)
-}
-
-// withMoved adds what requests lose that move to another route or rule to a text about a number of
-// changes.
-func withMoved(changes string, n int, moved string) string {
-	switch {
-	case moved == "":
-		return changes
-	case n == 0:
-		return moved
-	default:
-		return changes + "; " + moved
-	}
-}
-
-func changesText(n int) string {
-	switch n {
-	case 0:
-		return "no effective policy changes"
-	case 1:
-		return "1 effective policy changes"
-	default:
-		return fmt.Sprintf("%d effective policies change", n)
-	}
+	return api.ChangesSummary(n, "", o.Moved)
 }
 
 func violationCase(f Finding, warningsFail bool) junit.Testcase {
 	name := string(f.Code) + " " + f.Object.Key()
 	if len(f.Path) > 0 {
-		name += " on " + PathName(f.Path)
+		name += " on " + api.PathText(f.Path)
 	}
 	if f.Rule != "" {
 		name += " " + f.Rule

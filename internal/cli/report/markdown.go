@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 const (
@@ -85,17 +87,17 @@ func (r *Report) summaryLine() string {
 		if len(r.Findings) == 0 {
 			return "Overrule: no violations"
 		}
-		return "Overrule: " + counted(len(r.Findings), "violation", "violations")
+		return "Overrule: " + api.Plural(len(r.Findings), "violation")
 	}
 	var counts []string
 	if n := r.denied(); n > 0 {
 		counts = append(counts, fmt.Sprintf("%d denied", n))
 	}
-	if n := r.count(Warning); n > 0 {
-		counts = append(counts, counted(n, "warning", "warnings"))
-	}
-	if n := r.count(Note); n > 0 {
-		counts = append(counts, counted(n, "note", "notes"))
+	all := r.bySeverity()
+	for _, s := range []Severity{Warning, Note} {
+		if n := len(all[s]); n > 0 {
+			counts = append(counts, api.Plural(n, s.String()))
+		}
 	}
 	switch {
 	case len(counts) > 0:
@@ -119,7 +121,7 @@ func (r *Report) denied() int {
 }
 
 func (r *Report) changesSummary() string {
-	out := changesText(len(r.Changes))
+	detail := ""
 	namespaces := make(map[string]bool)
 	for _, c := range r.Changes {
 		if n := routeNamespace(c.Path); n != "" {
@@ -127,7 +129,7 @@ func (r *Report) changesSummary() string {
 		}
 	}
 	if len(namespaces) > 0 {
-		out += " in " + counted(len(namespaces), "namespace", "namespaces")
+		detail = " in " + api.Plural(len(namespaces), "namespace")
 	}
 	var moved []string
 	for _, o := range r.Objects {
@@ -135,7 +137,7 @@ func (r *Report) changesSummary() string {
 			moved = append(moved, o.Moved)
 		}
 	}
-	return withMoved(out+text(cut(oneLine(r.Effect), effectLimit)), len(r.Changes), text(cut(oneLine(strings.Join(moved, ", ")), effectLimit)))
+	return api.ChangesSummary(len(r.Changes), detail+text(cut(oneLine(r.Effect), effectLimit)), text(cut(oneLine(strings.Join(moved, ", ")), effectLimit)))
 }
 
 // evaluated returns the text of a report without findings and changes.
@@ -190,7 +192,7 @@ func (r *Report) row(f Finding) string {
 	if f.CountsPaths && f.Severity == Warning && len(r.Changes) > 0 {
 		message = impactBelow // the paths are listed with what they lose
 	}
-	if path := PathName(f.Path); path != "" {
+	if path := api.PathText(f.Path); path != "" {
 		message += "<br>on " + code(cut(path, nameLimit))
 	}
 	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), message}
@@ -199,17 +201,10 @@ func (r *Report) row(f Finding) string {
 
 // severity returns the word for a severity. Only a change is denied.
 func (r *Report) severity(s Severity) string {
-	switch s {
-	case Error:
-		if r.Command == "violations" {
-			return "Error"
-		}
-		return "Denied"
-	case Warning:
-		return "Warning"
-	default:
-		return "Note"
+	if s == Error && r.Command == "violations" {
+		return "Error"
 	}
+	return severities[s].markdown
 }
 
 // diagram returns the diagram, which is shown on request; "" for none, or if it is too
@@ -238,13 +233,13 @@ func joinAnd(parts []string) string {
 func cutText(findings, paths int, diagram bool) string {
 	var parts []string
 	if findings > 0 {
-		parts = append(parts, counted(findings, "finding", "findings"))
+		parts = append(parts, api.Plural(findings, "finding"))
 	}
 	if diagram {
 		parts = append(parts, "the diagram")
 	}
 	if paths > 0 {
-		parts = append(parts, "the changes of "+counted(paths, "path", "paths"))
+		parts = append(parts, "the changes of "+api.Plural(paths, "path"))
 	}
 	if len(parts) == 0 {
 		return ""

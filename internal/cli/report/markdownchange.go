@@ -75,9 +75,9 @@ func (r *Report) changeGroups() []changeGroup {
 }
 
 func (g changeGroup) markdown() string {
-	summary := text(cut(g.PolicyKind.Kind, nameLimit)) + " on " + code(cut(PathName(g.Path), nameLimit))
+	summary := text(cut(g.PolicyKind.Kind, nameLimit)) + " on " + code(cut(api.PathText(g.Path), nameLimit))
 	if n := len(g.paths) - 1; n > 0 {
-		summary += " and " + counted(n, "more path", "more paths")
+		summary += " and " + api.Plural(n, "more path")
 	}
 	switch {
 	case len(g.Lost) > 0:
@@ -92,7 +92,7 @@ func (g changeGroup) markdown() string {
 	var content strings.Builder
 	content.WriteString(g.causes())
 	if p := g.paths[0]; len(g.paths) == 1 && p.was != nil {
-		content.WriteString("Before the change these requests were served on " + code(cut(PathName(p.was), nameLimit)) + ".\n\n")
+		content.WriteString("Before the change these requests were served on " + code(cut(api.PathText(p.was), nameLimit)) + ".\n\n")
 	}
 	if len(g.paths) > 1 {
 		content.WriteString(g.listPaths() + "\n")
@@ -106,7 +106,7 @@ func (g changeGroup) causes() string {
 	var parts []string
 	for i, o := range g.Causes {
 		if i == listedCauses {
-			parts = append(parts, counted(len(g.Causes)-i, "more object", "more objects"))
+			parts = append(parts, api.Plural(len(g.Causes)-i, "more object"))
 			break
 		}
 		part := strings.TrimSpace(text(cut(o.Operation, nameLimit)) + " " + code(cut(o.Ref.String(), nameLimit)))
@@ -126,12 +126,12 @@ func (g changeGroup) listPaths() string {
 	var out strings.Builder
 	for i, p := range g.paths {
 		if i == listedPaths {
-			fmt.Fprintf(&out, "- and %s\n", counted(len(g.paths)-i, "more path", "more paths"))
+			fmt.Fprintf(&out, "- and %s\n", api.Plural(len(g.paths)-i, "more path"))
 			break
 		}
-		out.WriteString("- " + code(cut(PathName(p.now), nameLimit)))
+		out.WriteString("- " + code(cut(api.PathText(p.now), nameLimit)))
 		if p.was != nil {
-			out.WriteString(", before the change on " + code(cut(PathName(p.was), nameLimit)))
+			out.WriteString(", before the change on " + code(cut(api.PathText(p.was), nameLimit)))
 		}
 		out.WriteByte('\n')
 	}
@@ -189,7 +189,7 @@ func lines(v any) []string {
 	var out []string
 	for i, l := range all {
 		if i == valueLines {
-			return append(out, fmt.Sprintf("… %s", counted(len(all)-i, "more line", "more lines")))
+			return append(out, fmt.Sprintf("… %s", api.Plural(len(all)-i, "more line")))
 		}
 		out = append(out, cut(oneLine(l), valueLine))
 	}

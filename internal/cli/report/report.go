@@ -21,8 +21,8 @@ type Report struct {
 	Remarks []string
 	// Objects are the objects that were evaluated, in the order of their evaluation.
 	Objects []Object
-	// Findings are sorted by severity, the most severe first, then as the command
-	// found them.
+	// Findings are shown by severity, the most severe first, then as the command found
+	// them.
 	Findings []Finding
 	// Changes are the differences of effective policies, sorted by policy kind and path.
 	// Each path of a policy kind is in it once, and once more for each path whose requests

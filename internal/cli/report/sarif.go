@@ -129,7 +129,7 @@ func result(f Finding, rule int, fingerprint string) *sarif.Result {
 	properties := sarif.NewPropertyBag()
 	for _, p := range [][2]string{
 		{"operation", f.Operation}, {"rule", f.Rule}, {"policy", policyText(f.Policy)},
-		{"policyKind", f.PolicyKind.String()}, {"path", PathName(f.Path)},
+		{"policyKind", f.PolicyKind.String()}, {"path", api.PathText(f.Path)},
 	} {
 		if p[1] != "" {
 			properties.Add(p[0], p[1])

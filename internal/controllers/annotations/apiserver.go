@@ -22,7 +22,7 @@ import (
 // FieldManager is the field manager of all marks that a Controller writes.
 const FieldManager = "overrule-refresh"
 
-// APIServer implements Cluster with an API server.
+// APIServer is where marks are written.
 type APIServer struct {
 	// Client acts as the ServiceAccount that is allowed to write marks.
 	Client dynamic.Interface
@@ -41,7 +41,7 @@ type object struct {
 // fields are fields of an object in a merge patch.
 type fields map[string]any
 
-// Write implements Cluster.
+// Write implements Options.Write.
 func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, want *Marks) (err error) {
 	resource, ok := a.ServedResource(ref.PolicyKind())
 	if !ok {

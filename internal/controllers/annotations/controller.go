@@ -31,18 +31,13 @@ const (
 	checkDelay = time.Minute
 )
 
-// Cluster is where marks are written.
-type Cluster interface {
-	// Write sets the marks of an object and removes all others. It does nothing if the
-	// object does not exist any more.
-	Write(ctx context.Context, object api.Ref, uid types.UID, want *Marks) error
-}
-
 // Options of a Controller.
 type Options struct {
-	Store   *snapshot.Store
-	Engine  *effective.Engine
-	Cluster Cluster
+	Store  *snapshot.Store
+	Engine *effective.Engine
+	// Write sets the marks of an object and removes all others. It does nothing if the
+	// object does not exist any more.
+	Write func(ctx context.Context, object api.Ref, uid types.UID, want *Marks) error
 	// Affected enables the marks on affected objects; otherwise existing ones are
 	// removed.
 	Affected bool

@@ -63,7 +63,7 @@ func inWorld(t *testing.T, docs []string, run func(w *world)) {
 			defer w.mu.Unlock()
 			w.lines = append(w.lines, args)
 		}, funcr.Options{})
-		w.Controller = New(Options{Store: snapshot.New("objects"), Engine: effective.NewEngine(), Cluster: w, Affected: true, Log: log})
+		w.Controller = New(Options{Store: snapshot.New("objects"), Engine: effective.NewEngine(), Write: w.Write, Affected: true, Log: log})
 		for _, k := range worlds.World(t, routeR).Kinds() {
 			w.opts.Store.AddKind(k)
 			w.opts.Store.KindListed(k.Ref())
@@ -95,7 +95,7 @@ func (w *world) start() (stop func()) {
 	}
 }
 
-// Write implements Cluster.
+// Write implements Options.Write.
 func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Marks) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

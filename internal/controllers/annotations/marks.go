@@ -2,7 +2,6 @@ package annotations
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -66,15 +65,11 @@ func (c *Controller) marksOf(ctx context.Context, v *snapshot.View, o snapshot.O
 	b := effective.NewBudget(ctx, math.MaxUint64)
 	a := affected{object: o, policies: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
 	if hasConditions(o.Ref().PolicyKind()) {
-		a.expected = countAbove(v, o)
-		if !c.opts.Affected || a.expected == 0 {
+		if !c.opts.Affected {
 			return &Marks{}, nil
 		}
 		err := c.opts.Engine.Walk(v, effective.ScopeOf(o), false, b, a.add)
-		if err != nil && !errors.Is(err, errComplete) {
-			return nil, err
-		}
-		return a.conditions(current), nil
+		return a.conditions(current), err
 	}
 	text, err := Text(c.opts.Engine, v, o, b, a.add)
 	if err != nil {
@@ -98,12 +93,7 @@ type affected struct {
 	object   snapshot.Object
 	policies map[string]map[api.Ref]bool // by kind name
 	found    map[*merge.Policy]bool
-	expected int // the most that can be found; 0 if not known
 }
-
-// errComplete ends a walk when all policies that are expected have been found: often on
-// the first of a gateway's many routes.
-var errComplete = errors.New("all policies found")
 
 // add adds the policies of a path.
 func (a *affected) add(e *effective.Effective) error {
@@ -121,9 +111,6 @@ func (a *affected) add(e *effective.Effective) error {
 			a.policies[e.Kind.Kind] = make(map[api.Ref]bool)
 		}
 		a.policies[e.Kind.Kind][e.Ref(o.Policy)] = true
-	}
-	if a.expected > 0 && len(a.found) == a.expected {
-		return errComplete
 	}
 	return nil
 }
@@ -146,27 +133,6 @@ func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bo
 	default:
 		return 0, false
 	}
-}
-
-// countAbove returns how many policies can affect a class, gateway or listener set.
-func countAbove(v *snapshot.View, of snapshot.Object) int {
-	refs := []api.Ref{{Kind: gateway.KindMesh}, of.Ref()}
-	g, _ := of.(*gateway.Gateway)
-	if set, ok := of.(*gateway.ListenerSet); ok {
-		g = v.Gateway(set.GatewayNamespace, set.GatewayName)
-	}
-	if g != nil {
-		refs = append(refs, g.Ref(), (&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref())
-	}
-	out := make(map[api.Ref]bool)
-	for _, ref := range refs {
-		for p, t := range v.On(ref) {
-			if p.Invalid == nil && t.Refused == "" {
-				out[p.Ref()] = true
-			}
-		}
-	}
-	return len(out)
 }
 
 // conditions returns one condition for each kind, for which there is room.

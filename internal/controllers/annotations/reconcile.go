@@ -70,7 +70,7 @@ func (t *term) Reconcile(ctx context.Context, ref api.Ref) (reconcile.Result, er
 	if len(want.LeftOut) > 0 {
 		t.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", want.LeftOut)
 	}
-	if err := t.opts.Cluster.Write(ctx, ref, has.UID, want); err != nil && ctx.Err() == nil {
+	if err := t.opts.Write(ctx, ref, has.UID, want); err != nil && ctx.Err() == nil {
 		return reconcile.Result{}, errors.New(api.RedactToken(err.Error()))
 	}
 	return reconcile.Result{RequeueAfter: checkDelay}, nil

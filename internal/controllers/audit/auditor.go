@@ -129,11 +129,14 @@ func (a *Auditor) run(ctx context.Context) error {
 	return nil
 }
 
-// isConstraintEvent reports whether an event is about a constraint, which can apply to
-// any path.
+// isConstraintEvent reports whether an event is a change of a constraint, which can apply
+// to any path.
 func isConstraintEvent(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
+	if before && after {
+		return !snapshot.Same(e.Before, e.After)
+	}
 	return before || after
 }
 

@@ -35,12 +35,11 @@ var resources = map[string]string{
 // the leader.
 type Writer struct {
 	Client dynamic.Interface
-	// Profiles and Constraints return the objects with their current conditions.
-	// Changed receives a value when their result may have changed. Either may be nil.
-	Profiles    func() []cache.ProfileStatus
-	Constraints func() []cache.ConstraintStatus
-	Changed     <-chan struct{}
-	Log         logr.Logger
+	// Statuses returns the objects with their current conditions. Changed receives a value
+	// when its result may have changed.
+	Statuses func() []cache.Status
+	Changed  <-chan struct{}
+	Log      logr.Logger
 }
 
 // NeedLeaderElection returns true: a Writer runs on the leader.
@@ -69,52 +68,36 @@ func (w *Writer) Start(ctx context.Context) error {
 	return nil
 }
 
-// subjects returns all objects whose conditions are maintained.
-func (w *Writer) subjects() []subject {
-	var out []subject
-	if w.Profiles != nil {
-		for _, p := range w.Profiles() {
-			out = append(out, profileSubject(p))
-		}
-	}
-	if w.Constraints != nil {
-		for _, c := range w.Constraints() {
-			out = append(out, constraintSubject(c))
-		}
-	}
-	return out
-}
-
 // write applies the conditions that differ.
 func (w *Writer) write(ctx context.Context) error {
 	var errs []error
-	for _, s := range w.subjects() {
-		c, differs := s.condition(metav1.Now())
+	for _, s := range w.Statuses() {
+		c, differs := condition(s, metav1.Now())
 		if !differs {
 			continue
 		}
 		if err := w.apply(ctx, s, c); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", s.ref, err))
+			errs = append(errs, fmt.Errorf("%s: %w", s.Ref, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (w *Writer) apply(ctx context.Context, s subject, c metav1.Condition) error {
+func (w *Writer) apply(ctx context.Context, s cache.Status, c metav1.Condition) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c)
 	if err != nil {
 		return err
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{content}}}}
-	u.SetGroupVersionKind(version.WithKind(s.ref.Kind))
-	u.SetNamespace(s.ref.Namespace)
-	u.SetName(s.ref.Name)
-	u.SetUID(s.uid) // never a later object of the same name
+	u.SetGroupVersionKind(version.WithKind(s.Ref.Kind))
+	u.SetNamespace(s.Ref.Namespace)
+	u.SetName(s.Ref.Name)
+	u.SetUID(s.UID) // never a later object of the same name
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	client := w.Client.Resource(version.WithResource(resources[s.ref.Kind])).Namespace(s.ref.Namespace)
-	_, err = client.ApplyStatus(ctx, s.ref.Name, u, options)
+	client := w.Client.Resource(version.WithResource(resources[s.Ref.Kind])).Namespace(s.Ref.Namespace)
+	_, err = client.ApplyStatus(ctx, s.Ref.Name, u, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		w.Log.V(1).Info("object was deleted or replaced", "object", s.ref.String(), "cause", err.Error())
+		w.Log.V(1).Info("object was deleted or replaced", "object", s.Ref.String(), "cause", err.Error())
 		return nil
 	}
 	return err

@@ -81,7 +81,7 @@ func writes(t *testing.T, e *env.Env) {
 	client, err := dynamic.NewForConfig(user.Config)
 	require.NoError(t, err)
 	writer := &status.Writer{
-		Client: client, Profiles: watcher.ProfileStatuses, Constraints: watcher.ConstraintStatuses, Changed: watcher.StatusesChanged(), Log: testr.New(t),
+		Client: client, Statuses: watcher.Statuses, Changed: watcher.StatusesChanged(), Log: testr.New(t),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var crew sync.WaitGroup

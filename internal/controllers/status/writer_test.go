@@ -22,7 +22,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/constraint"
 )
 
 var (
@@ -44,71 +43,47 @@ func refused(reason, message string, generation int64, at metav1.Time) metav1.Co
 	}
 }
 
-func TestProfileCondition(t *testing.T) {
-	conflict := &api.RefusedProfile{Name: "p", Reason: api.Conflicted, Message: "PolicyProfile old has the kind"}
-	invalid := &api.RefusedProfile{Name: "p", Reason: api.Invalid, Message: "class is missing"}
+func TestCondition(t *testing.T) {
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue}
 	for sentence, c := range map[string]struct {
 		has     []metav1.Condition
-		refused *api.RefusedProfile
+		refused string // the reason
 		want    metav1.Condition
 		differs bool
 	}{
-		"a new one is accepted":          {nil, nil, accepted(2, now), true},
-		"a new one is invalid":           {nil, invalid, refused("Invalid", "class is missing", 2, now), true},
-		"an older one has its kind":      {nil, conflict, refused("Conflicted", conflict.Message, 2, now), true},
-		"nothing changed":                {[]metav1.Condition{other, accepted(2, before)}, nil, accepted(2, before), false},
-		"only its generation changed":    {[]metav1.Condition{accepted(1, before)}, nil, accepted(2, before), true},
-		"it was accepted and is invalid": {[]metav1.Condition{accepted(1, before)}, invalid, refused("Invalid", "class is missing", 2, now), true},
+		"a new one is accepted":          {nil, "", accepted(2, now), true},
+		"a new one is refused":           {nil, "Invalid", refused("Invalid", "class is missing", 2, now), true},
+		"nothing changed":                {[]metav1.Condition{other, accepted(2, before)}, "", accepted(2, before), false},
+		"only its generation changed":    {[]metav1.Condition{accepted(1, before)}, "", accepted(2, before), true},
+		"it was accepted and is invalid": {[]metav1.Condition{accepted(1, before)}, "Invalid", refused("Invalid", "class is missing", 2, now), true},
 		"the reason changed, not the status": {
-			[]metav1.Condition{refused("Conflicted", "x", 2, before)}, invalid, refused("Invalid", "class is missing", 2, before), true},
+			[]metav1.Condition{refused("Conflicted", "x", 2, before)}, "Invalid", refused("Invalid", "class is missing", 2, before), true},
 		"a condition of another writer is corrected": {
-			[]metav1.Condition{refused("Odd", "x", 2, before)}, nil, accepted(2, now), true},
+			[]metav1.Condition{refused("Odd", "x", 2, before)}, "", accepted(2, now), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			has := append([]metav1.Condition{}, c.has...)
-			got, differs := profileSubject(cache.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
+			s := profile("p", 2, append([]metav1.Condition{}, c.has...)...)
+			if c.refused != "" {
+				s.Refused, s.Reason, s.Message = true, c.refused, "class is missing"
+			}
+			got, differs := condition(s, now)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.differs, differs)
-			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "the argument is not modified")
+			assert.Equal(t, c.has, append([]metav1.Condition(nil), s.Conditions...), "the argument is not modified")
 		})
 	}
 }
 
-func TestConstraintCondition(t *testing.T) {
-	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
-	held := accepted(2, now)
-	held.Message = "the constraint is enforced"
-	waiting := accepted(2, now)
-	waiting.Reason = "KindNotInstalled"
-	waiting.Message = "policy kind Paint.example.com is not installed: the constraint is enforced once it is"
-	for sentence, c := range map[string]struct {
-		invalid   error
-		installed bool
-		has       []metav1.Condition
-		want      metav1.Condition
-		differs   bool
-	}{
-		"it is in force":                        {installed: true, want: held, differs: true},
-		"its kind is not installed":             {want: waiting, differs: true},
-		"its kind was installed":                {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
-		"nothing changed":                       {installed: true, has: []metav1.Condition{held}, want: held},
-		"it is invalid, whatever is installed":  {invalid: errors.New("spec.rules[0].min: x"), want: refused("Invalid", "spec.rules[0].min: x", 2, now), differs: true},
-		"it is invalid, though it was accepted": {invalid: errors.New("x"), installed: true, has: []metav1.Condition{held}, want: refused("Invalid", "x", 2, now), differs: true},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			got, differs := constraintSubject(cache.ConstraintStatus{
-				Generation: 2, Invalid: c.invalid, Kind: paint, Installed: c.installed, Conditions: c.has,
-			}).condition(now)
-			assert.Equal(t, c.want, got)
-			assert.Equal(t, c.differs, differs)
-		})
+// profile returns the state of a profile that is in force.
+func profile(name string, generation int64, conditions ...metav1.Condition) cache.Status {
+	return cache.Status{
+		Ref:        api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: name},
+		Generation: generation, Reason: "Accepted", Message: "this profile is used for the kind", Conditions: conditions,
 	}
 }
 
 func TestLongMessageIsTruncated(t *testing.T) {
-	long := &api.RefusedProfile{Reason: api.Invalid, Message: strings.Repeat("x", 40_000)}
-	got, _ := profileSubject(cache.ProfileStatus{Refused: long}).condition(now)
+	got, _ := condition(cache.Status{Refused: true, Reason: "Invalid", Message: strings.Repeat("x", 40_000)}, now)
 	assert.Len(t, got.Message, 32768, "the API server takes no more")
 }
 
@@ -118,14 +93,14 @@ type writerFixture struct {
 	changed chan struct{}
 
 	mu       sync.Mutex
-	profiles []cache.ProfileStatus
+	profiles []cache.Status
 	fail     error
 	writes   []string
 	log      []string
 	stop     func() // ends Start
 }
 
-func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixture {
+func newWriterFixture(t *testing.T, profiles ...cache.Status) *writerFixture {
 	t.Helper()
 	d := &writerFixture{changed: make(chan struct{}, 1), profiles: profiles}
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
@@ -139,7 +114,7 @@ func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixt
 	})
 	d.Writer = &Writer{
 		Client: client, Changed: d.changed,
-		Profiles: func() []cache.ProfileStatus {
+		Statuses: func() []cache.Status {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.profiles
@@ -179,7 +154,7 @@ func (d *writerFixture) written(t *testing.T) []map[string]any {
 	return out
 }
 
-func (d *writerFixture) set(fail error, profiles ...cache.ProfileStatus) {
+func (d *writerFixture) set(fail error, profiles ...cache.Status) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail, d.profiles = fail, profiles
@@ -187,9 +162,11 @@ func (d *writerFixture) set(fail error, profiles ...cache.ProfileStatus) {
 
 func TestUnchangedConditionIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		fresh := profile("new", 3)
+		fresh.UID = "u"
 		d := newWriterFixture(t,
-			cache.ProfileStatus{Name: "right", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}},
-			cache.ProfileStatus{Name: "new", UID: "u", Generation: 3})
+			profile("right", 1, accepted(1, before)),
+			fresh)
 		got := d.written(t)
 		require.Len(t, got, 1)
 		assert.Equal(t, map[string]any{
@@ -211,7 +188,7 @@ func TestUnchangedConditionIsNotWritten(t *testing.T) {
 func TestChangeIsWrittenImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newWriterFixture(t)
-		d.set(nil, cache.ProfileStatus{Name: "new", Generation: 1})
+		d.set(nil, profile("new", 1))
 		d.changed <- struct{}{}
 		synctest.Wait()
 		assert.Len(t, d.written(t), 1)
@@ -220,16 +197,16 @@ func TestChangeIsWrittenImmediately(t *testing.T) {
 
 func TestSecondTermWritesWhatDiffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newWriterFixture(t, cache.ProfileStatus{Name: "a", Generation: 1})
+		d := newWriterFixture(t, profile("a", 1))
 		assert.Len(t, d.written(t), 1)
 		d.stop()
-		d.set(nil, cache.ProfileStatus{Name: "a", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}}, cache.ProfileStatus{Name: "b", Generation: 1})
+		d.set(nil, profile("a", 1, accepted(1, before)), profile("b", 1))
 		d.changed <- struct{}{}
 		time.Sleep(2 * time.Hour)
 		assert.Empty(t, d.written(t), "it does not lead")
 		d.start(t)
 		assert.NotEmpty(t, d.written(t))
-		d.set(nil, cache.ProfileStatus{Name: "c", Generation: 1})
+		d.set(nil, profile("c", 1))
 		d.changed <- struct{}{}
 		synctest.Wait()
 		assert.Len(t, d.written(t), 1)
@@ -239,7 +216,7 @@ func TestSecondTermWritesWhatDiffers(t *testing.T) {
 func TestFailedWriteIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newWriterFixture(t)
-		all := []cache.ProfileStatus{{Name: "a", Generation: 1}, {Name: "b", Generation: 1}}
+		all := []cache.Status{profile("a", 1), profile("b", 1)}
 		d.set(errors.New("refused"), all...)
 		d.changed <- struct{}{}
 		synctest.Wait()
@@ -263,7 +240,7 @@ func TestDeletedProfileIsNotRetried(t *testing.T) {
 			apierrors.NewNotFound(version.WithResource("policyprofiles").GroupResource(), "a"),
 			apierrors.NewConflict(version.WithResource("policyprofiles").GroupResource(), "a", errors.New("another uid")),
 		} {
-			d.set(gone, cache.ProfileStatus{Name: "a", Generation: 1})
+			d.set(gone, profile("a", 1))
 			d.changed <- struct{}{}
 			synctest.Wait()
 			assert.Len(t, d.written(t), 1)
@@ -273,19 +250,4 @@ func TestDeletedProfileIsNotRetried(t *testing.T) {
 		}
 		assert.Empty(t, d.log)
 	})
-}
-
-func TestConstraintConditionNamesMissingTargets(t *testing.T) {
-	absent := []constraint.Named{
-		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
-		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
-	}
-	got, _ := constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; the constraint is not enforced until a target exists", 2, now), got)
-	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
-	want := accepted(2, now)
-	want.Message = "the constraint is enforced on the targets that exist; not found: Gateway infra/public"
-	assert.Equal(t, want, got)
-	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, "KindNotInstalled", got.Reason, "targets are not checked if the kind is not installed")
 }

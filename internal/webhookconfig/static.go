@@ -7,61 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 )
 
-// Inspector checks static webhook configurations, which users apply, and reports which
-// writes they leave out, and whether they lack the CA. It runs on every replica and writes
-// nothing.
-type Inspector struct {
-	Client kubernetes.Interface
-	// Configuration, Authority and PolicyResources are those of a Reconciler.
-	Configuration   Configuration
-	Authority       Authority
-	PolicyResources func() (resources PolicyResources, known bool)
-	// Interval is the time between two checks.
-	Interval time.Duration
-	Log      logr.Logger
-
-	problem problem
-}
-
-// NeedLeaderElection runs the Inspector on every replica.
-func (i *Inspector) NeedLeaderElection() bool { return false }
-
-// Start implements manager.Runnable: it checks until ctx ends.
-func (i *Inspector) Start(ctx context.Context) error {
-	ticker := time.NewTicker(i.Interval)
-	defer ticker.Stop()
-	for {
-		if err := i.check(ctx); ctx.Err() == nil && !errors.Is(err, errNotReady) {
-			i.problem.set(i.Log, err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-}
-
-// Problem returns what the configurations lack, nil if nothing is known.
-func (i *Inspector) Problem() error { return i.problem.get() }
-
-// check returns what both configurations lack, or errNotReady before that can be known.
-func (i *Inspector) check(ctx context.Context) error {
-	c := i.Configuration
-	resources, known := i.PolicyResources()
-	if !known {
-		return fmt.Errorf("policy kinds are not discovered: %w", errNotReady)
-	}
-	c.PolicyResources, c.CABundle = resources, i.Authority.CABundle()
-	both, err := readBoth(ctx, i.Client, c)
+// checkStatic returns what static configurations lack, which users apply.
+func (r *Reconciler) checkStatic(ctx context.Context, c Configuration) error {
+	both, err := readBoth(ctx, r.Client, c)
 	if err != nil {
 		return err
 	}

@@ -31,12 +31,12 @@ func staticConfigs(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfig
 	return &m, &v
 }
 
-// inspector looks at configurations in a cluster that has one policy kind.
-func newInspector(objects ...runtime.Object) *Inspector {
+// newStatic checks configurations in a cluster that has one policy kind.
+func newStatic(objects ...runtime.Object) *Reconciler {
 	c := configuration()
 	c.CABundle, c.PolicyResources = nil, PolicyResources{}
-	return &Inspector{
-		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logbuffer.Buffer{}).Logger(),
+	return &Reconciler{
+		Static: true, Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logbuffer.Buffer{}).Logger(),
 		PolicyResources: func() (PolicyResources, bool) {
 			return PolicyResources{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
 		},
@@ -46,13 +46,13 @@ func newInspector(objects ...runtime.Object) *Inspector {
 func TestAllowedDifferences(t *testing.T) {
 	m, v := staticConfigs(t)
 	fail, ten := admissionregistrationv1.Fail, int32(10)
-	i := newInspector(m, v)
-	require.NoError(t, i.check(t.Context()), "rules and definitions of more kinds than there are")
+	i := newStatic(m, v)
+	require.NoError(t, i.reconcile(t.Context()), "rules and definitions of more kinds than there are")
 	v.Webhooks[0].TimeoutSeconds = &ten
-	require.NoError(t, newInspector(m, v).check(t.Context()))
-	i = newInspector(m, v)
+	require.NoError(t, newStatic(m, v).reconcile(t.Context()))
+	i = newStatic(m, v)
 	i.Configuration.FailurePolicy = fail
-	require.NoError(t, i.check(t.Context()), "Ignore where the default is Fail")
+	require.NoError(t, i.reconcile(t.Context()), "Ignore where the default is Fail")
 }
 
 func TestMissingServicesWebhook(t *testing.T) {
@@ -60,18 +60,18 @@ func TestMissingServicesWebhook(t *testing.T) {
 	v.Webhooks = slices.DeleteFunc(v.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
 		return h.Name == "services.validate.overrule.dev"
 	})
-	i := newInspector(m, v)
-	require.NoError(t, i.check(t.Context()), "it would be called for nothing")
+	i := newStatic(m, v)
+	require.NoError(t, i.reconcile(t.Context()), "it would be called for nothing")
 	resources, _ := i.PolicyResources()
 	resources.Services = true
 	i.PolicyResources = func() (PolicyResources, bool) { return resources, true }
-	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
+	require.ErrorContains(t, i.reconcile(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.check(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services, and 1 more")
+	require.ErrorContains(t, i.reconcile(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services, and 1 more")
 }
 
-func TestInspectorReportsDifferences(t *testing.T) {
+func TestStaticReportsDifferences(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
 		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle lacks the CA of the server: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
@@ -83,25 +83,25 @@ func TestInspectorReportsDifferences(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			m, v := staticConfigs(t)
 			edit(m, v)
-			require.ErrorContains(t, newInspector(m, v).check(t.Context()), want)
+			require.ErrorContains(t, newStatic(m, v).reconcile(t.Context()), want)
 		})
 	}
 }
 
-func TestInspectorReportsMissingConfiguration(t *testing.T) {
-	err := newInspector().check(t.Context())
+func TestStaticReportsMissingConfiguration(t *testing.T) {
+	err := newStatic().reconcile(t.Context())
 	require.ErrorContains(t, err, "mutating webhook configuration overrule: not found, so no write is evaluated: apply it")
 	require.ErrorContains(t, err, "validating webhook configuration overrule: not found")
 
-	i := newInspector()
+	i := newStatic()
 	i.Client.(*fake.Clientset).PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no right") })
-	require.ErrorContains(t, i.check(t.Context()), "mutating webhook configuration overrule: no right")
+	require.ErrorContains(t, i.reconcile(t.Context()), "mutating webhook configuration overrule: no right")
 }
 
-func TestInspectorWaitsForKinds(t *testing.T) {
-	i := newInspector()
+func TestStaticWaitsForKinds(t *testing.T) {
+	i := newStatic()
 	i.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
-	assert.ErrorIs(t, i.check(t.Context()), errNotReady)
+	assert.ErrorIs(t, i.reconcile(t.Context()), errNotReady)
 	assert.NoError(t, i.Problem())
 	assert.False(t, i.NeedLeaderElection())
 }

@@ -1,4 +1,4 @@
-package webhookconfig
+package server
 
 import (
 	"testing"
@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
@@ -32,24 +34,24 @@ func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
 				Targets: api.ProfileTargets{Fields: []string{"targetRef"}, Kinds: c.targets},
 			}, policykind.Cluster)
 			require.NoError(t, err)
-			got := PolicyResourcesOf([]ServedKind{{Kind: k, Resource: Resource{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}, Scales: []string{"v2"}}})
-			assert.Equal(t, PolicyResources{
-				Scales:   []Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
-				Policies: []Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
-				Subresources: []Resource{
+			got := policyResources([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}}, nil)
+			assert.Equal(t, webhookconfig.PolicyResources{
+				Scales:   []webhookconfig.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
+				Policies: []webhookconfig.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
+				Subresources: []webhookconfig.Resource{
 					{Group: "example.com", Version: "*", Resource: "paints/status", Namespaced: true},
 					{Group: "example.com", Version: "*", Resource: "paints/scale", Namespaced: true},
 				},
 			}, got)
 		})
 	}
-	assert.Equal(t, PolicyResources{}, PolicyResourcesOf(nil))
+	assert.Equal(t, webhookconfig.PolicyResources{}, policyResources(nil, nil))
 }
 
 func TestSubresourceVersions(t *testing.T) {
-	status := func(has bool) Resource {
-		return ServedKind{Resource: Resource{Group: "example.com", Version: "v1", Resource: "paints"}, Status: has}.subresources()[0]
+	status := func(has bool) webhookconfig.Resource {
+		return subresources(cache.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
 	}
-	assert.Equal(t, Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
-	assert.Equal(t, Resource{Group: "example.com", Version: AllVersions, Resource: "paints/status"}, status(false))
+	assert.Equal(t, webhookconfig.Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
+	assert.Equal(t, webhookconfig.Resource{Group: "example.com", Version: webhookconfig.AllVersions, Resource: "paints/status"}, status(false))
 }
