@@ -128,6 +128,13 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	Content string `json:"content,omitempty"`
+	// Variants lists fields of the content that are read under another name if a field in
+	// them has a value, so that they do not replace those without it.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Variants []ContentVariant `json:"variants,omitempty"`
 	// Ignore lists the fields of the content that are not part of the policy.
 	//
 	// +listType=atomic
@@ -306,6 +313,19 @@ const (
 	LevelBackend          LevelName = "Backend"
 )
 
+// ContentVariant is a field of the content that has another name by the value of a field.
+//
+// +kubebuilder:object:generate=true
+type ContentVariant struct {
+	// Name of the field of the content.
+	Name string `json:"name"`
+	// Field is the field in it, and Value the value of it.
+	Field string `json:"field"`
+	Value string `json:"value"`
+	// As is the name under which it is read.
+	As string `json:"as"`
+}
+
 // RouteField is a field of a route that a rule of the policy controls.
 //
 // +kubebuilder:object:generate=true
@@ -313,7 +333,8 @@ type RouteField struct {
 	// Rule is the key of the rule.
 	Rule string `json:"rule"`
 	// Route is the path of the field in the route. [*] after a list matches each
-	// item; in spec.rules it matches only the rule on the path.
+	// item; in spec.rules it matches only the rule on the path. A list without [*]
+	// stands for its first item that has the field.
 	//
 	// +kubebuilder:validation:Pattern=`^spec\..+`
 	Route string `json:"route"`

@@ -185,7 +185,7 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 		case *gateway.Route:
 			routes = append(routes, o.Ref())
 		case *policykind.Policy:
-			if o.Kind.Attaches() || len(o.Backends) > 0 {
+			if o.Kind.Attaches() || len(o.Backends) > 0 || isTogether(o.Kind) {
 				return nil, false
 			}
 			for i := range o.Targets {
@@ -254,7 +254,15 @@ func (t tracer) addChange(o snapshot.Object) {
 	case *gateway.Grant:
 		t.touchGrant(o)
 	default:
-		t.touchObject(o.Ref())
+		objects := []api.Ref{o.Ref()}
+		if r, ok := o.(*gateway.Route); ok && notShared(t.view, api.SharedPath) {
+			for other := range sharingPath(t.view, r) {
+				objects = append(objects, other.Ref())
+			}
+		}
+		for _, ref := range together(t.view, objects) {
+			t.touchObject(ref)
+		}
 		t.relateDependencies(o)
 	}
 }
@@ -273,10 +281,14 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 			t.related[grantsOf(target.Ref.Namespace)] = true
 		}
 	}
+	var objects []api.Ref
 	for _, target := range t.view.Targets(p) {
 		if target.Selector == nil {
-			t.touchObject(target.Ref)
+			objects = append(objects, target.Ref)
 		}
+	}
+	for _, ref := range together(t.view, objects) {
+		t.touchObject(ref)
 	}
 	for _, b := range p.Backends {
 		t.touchObject(b.Object)

@@ -59,7 +59,21 @@ func (s Scope) plan(v *snapshot.View) *plan {
 		p.addAll()
 		return p
 	}
-	for _, ref := range s.Objects {
+	objects := slices.Clone(s.Objects)
+	for _, policy := range s.Policies {
+		for _, t := range v.Targets(policy) {
+			if t.Virtual {
+				p.virtual.add(t.Ref)
+			}
+			if t.Selector == nil {
+				objects = append(objects, t.Ref)
+			}
+		}
+		for _, b := range policy.Backends {
+			p.virtual.add(b.Object)
+		}
+	}
+	for _, ref := range together(v, objects) {
 		p.addObject(ref)
 	}
 	for _, ref := range s.Roots {
@@ -67,19 +81,6 @@ func (s Scope) plan(v *snapshot.View) *plan {
 	}
 	for _, ref := range s.Virtual {
 		p.virtual.add(ref)
-	}
-	for _, policy := range s.Policies {
-		for _, t := range v.Targets(policy) {
-			if t.Virtual {
-				p.virtual.add(t.Ref)
-			}
-			if t.Selector == nil {
-				p.addObject(t.Ref)
-			}
-		}
-		for _, b := range policy.Backends {
-			p.virtual.add(b.Object)
-		}
 	}
 	for _, g := range s.Grants {
 		p.addGrant(g)
@@ -144,12 +145,25 @@ func (p *plan) addExisting(ref api.Ref) {
 	case *gateway.Route:
 		p.routes.add(o)
 		if notShared(p.view, api.SharedPath) {
-			for r := range sharingPath(p.view, o) {
-				p.routes.add(r)
-			}
+			p.addSharing(o)
 		}
 	case *gateway.Service:
 		p.roots.add(root{service: o})
+	}
+}
+
+// addSharing adds the objects of policies on routes that share a path of a route.
+func (p *plan) addSharing(r *gateway.Route) {
+	var routes []api.Ref
+	for o := range sharingPath(p.view, r) {
+		routes = append(routes, o.Ref())
+	}
+	for _, ref := range together(p.view, routes) {
+		if o, ok := p.view.Get(ref).(*gateway.Route); ok {
+			p.routes.add(o)
+		} else {
+			p.addObject(ref)
+		}
 	}
 }
 

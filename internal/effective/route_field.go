@@ -18,7 +18,8 @@ type member struct {
 	// fields has the route's own values as the lowest policy.
 	fields  merge.Policy
 	version uint64
-	// places has all fields that are controlled, set or not.
+	// places has all fields that are controlled, set or not, but those of items of a list
+	// that do not exist.
 	places []field
 }
 
@@ -51,6 +52,9 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 	for _, f := range k.Controls() {
 		if !slices.Contains(f.Kinds, r.Kind) {
 			continue
+		}
+		if !f.InItems() && !slices.Contains(names, "") {
+			names = append(names, "")
 		}
 		at := fieldCursor{rule: rule}
 		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
@@ -97,6 +101,11 @@ func (c fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 		return []fieldValue{{c, object}}
 	}
 	s, rest := route[0], route[1:]
+	if list, ok := object.([]any); ok {
+		if object, c = c.firstWith(list, s.Name); object == nil {
+			return nil
+		}
+	}
 	content, ok := object.(map[string]any)
 	if !ok && c.member != "" {
 		return nil // this item has no such object
@@ -132,6 +141,17 @@ func (c fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 		out = append(out, next.find(item, rest)...)
 	}
 	return out
+}
+
+// firstWith returns the first item of a list that has a field.
+func (c fieldCursor) firstWith(list []any, name string) (any, fieldCursor) {
+	for i, item := range list {
+		if content, _ := item.(map[string]any); content[name] != nil {
+			c.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", i))
+			return content, c
+		}
+	}
+	return nil, c
 }
 
 // memberName returns the name of an item: its field path below the rule.

@@ -18,11 +18,12 @@ type stack struct {
 	client   string               // namespace that the traffic comes from
 	ignored  []*policykind.Policy // that have no effect on the path
 	shared   string               // why an ignored policy has none, if it shares its target
+	held     bool                 // such a policy on the listener keeps those above off it
 }
 
 // reset clears the stack for a path.
 func (s *stack) reset(p *gateway.Path) *stack {
-	s.layers, s.policies, s.versions, s.ignored, s.shared = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], ""
+	s.layers, s.policies, s.versions, s.ignored, s.shared, s.held = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], "", false
 	s.path, s.client = *p, clientOf(p)
 	return s
 }
@@ -31,12 +32,12 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addA
 
 // addAt is add for one of several places of a level.
 func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
-	if k.unread.levels.has(l) {
+	if k.unread.levels.has(l) || missingTrait(k.kind, &s.path) != "" {
 		s.ignored = append(s.ignored, p)
 		return
 	}
 	if why := k.sharing.reason(k, p, l); why != "" {
-		s.ignored, s.shared = append(s.ignored, p), why
+		s.ignored, s.shared, s.held = append(s.ignored, p), why, s.held || l == gateway.LevelListener
 		return
 	}
 	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget})
@@ -63,7 +64,7 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
 		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
-			return p.Set == nil && onListener(t, p.Listener)
+			return (p.Set == nil || k.kind.Targets.SetSections) && onListener(t, p.Listener)
 		})
 		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
 			return onListener(t, p.Listener)
@@ -88,6 +89,10 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
+	}
+	if s.held {
+		s.ignored = append(s.ignored, s.policies...)
+		s.layers, s.policies, s.versions = s.layers[:0], s.policies[:0], s.versions[:0]
 	}
 }
 
@@ -164,6 +169,12 @@ func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
 		return
 	}
 	s.sort()
+	if s.path.Route != nil && slices.Contains(k.Strategy.PatchOn, s.path.Route.Kind) {
+		for i := range s.layers {
+			s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
+		}
+		return
+	}
 	var as *merge.Reading
 	var merged *merge.Layer
 	for i := len(s.layers) - 1; i >= 0; i-- {

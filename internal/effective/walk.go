@@ -94,7 +94,7 @@ func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, v
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget()}
+		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels[gateway.LevelRouteNamespace]
 	}
 	return w
@@ -277,7 +277,7 @@ func (w *walk) enterRoute(r *gateway.Route) {
 		return true
 	})
 	for i := range w.kinds {
-		w.kinds[i].attached.route = acceptedOn(w.kinds[i].kind, w.kinds[i].attached.route)
+		w.kinds[i].attached.route = w.kinds[i].sharing.accepted(w.kinds[i].attached.route)
 	}
 	if w.namespaceLevel {
 		namespace := w.attachedTo((&gateway.Namespace{Name: r.Namespace}).Ref())

@@ -85,7 +85,7 @@ func (ev *evaluation) wasConflicted(t api.Target) bool {
 
 // reportDisplaced reports which policies lose a target to the one that is written.
 func (ev *evaluation) reportDisplaced() {
-	if ev.policy.Kind.SameTarget != api.None && ev.policy.Kind.SameTarget != api.FieldConflict {
+	if !ev.policy.Kind.MayConflict() {
 		return
 	}
 	for _, t := range ev.after.Targets(ev.policy) {

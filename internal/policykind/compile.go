@@ -192,6 +192,9 @@ func (c *compiler) targets() {
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn
 	}
+	for i, trait := range t.Listeners {
+		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS)
+	}
 	for i, part := range t.NotShared {
 		oneOf(c, at.Child("notShared").Index(i), part, api.SharedPort, api.SharedPath)
 	}
@@ -243,6 +246,9 @@ func (c *compiler) strategies() {
 		k.spellings[spelling] = s
 	}
 	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
+	if len(k.Strategy.PatchOn) > 0 && k.Strategy.By != api.StrategyByLower {
+		c.forbidden(at.Child("patchOn"), "requires by: lower")
+	}
 }
 
 func (c *compiler) strategy(at *field.Path, name api.StrategyName) (s merge.Strategy, ok bool) {
@@ -354,6 +360,9 @@ func (c *compiler) order() {
 	}
 	if o.AcrossLevels && c.kind.SameTarget != api.Collect {
 		c.forbidden(at.Child("acrossLevels"), "requires spec.sameTarget to be collect")
+	}
+	if o.MeshLast && !o.AcrossLevels {
+		c.forbidden(at.Child("meshLast"), "requires acrossLevels")
 	}
 }
 

@@ -127,6 +127,18 @@ func (k *Kind) MergeSameTarget() merge.SameTarget {
 	}
 }
 
+// MayConflict reports whether policies of the kind can conflict on a target.
+func (k *Kind) MayConflict() bool {
+	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict || k.oneImplicit()
+}
+
+// OnlyOne reports whether only one policy of the kind is accepted on a target.
+func (k *Kind) OnlyOne(t Target) bool {
+	return k.SameTarget == api.None || k.oneImplicit() && (t.Ref.Kind == kindMesh || t.Ref.Kind == kindNamespace)
+}
+
+func (k *Kind) oneImplicit() bool { return k.Targets.Implicit != nil && k.Targets.Implicit.One }
+
 // LowerDecidesStrategy reports whether the lower of two policies decides how the
 // higher one is applied: if the profile sets so, or if the closest policy always
 // replaces those above it.

@@ -213,6 +213,12 @@ func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any,
 		return nil, root
 	}
 	content = maps.Clone(content)
+	for _, v := range r.kind.Variants {
+		if value, _ := content[v.Name].(map[string]any); value[v.Field] == v.Value {
+			content[v.As] = value
+			delete(content, v.Name)
+		}
+	}
 	for _, a := range r.kind.ignored {
 		content = a.without(content)
 	}
