@@ -200,6 +200,11 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	SameTarget SameTarget `json:"sameTarget,omitempty"`
+	// Ageless is set for kinds whose implementation does not consider the age of policies:
+	// the first by namespace and name takes the place of the oldest.
+	//
+	// +optional
+	Ageless bool `json:"ageless,omitempty"`
 	// Order defines the order of the policies on one level. Policies that are equal
 	// by it are ordered by age.
 	//

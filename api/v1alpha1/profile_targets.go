@@ -65,7 +65,7 @@ type ProfileTargets struct {
 	// +optional
 	AllOrNone bool `json:"allOrNone,omitempty"`
 	// Namespaces defines whether a target may be in another namespace than its
-	// policy: own, referenceGrant, consumer or free. It defaults to own.
+	// policy: own, ignored, referenceGrant, consumer or free. It defaults to own.
 	//
 	// +optional
 	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
@@ -153,13 +153,16 @@ const (
 // TargetNamespaces defines under which condition a target may be in another namespace
 // than its policy.
 //
-// +kubebuilder:validation:Enum=own;referenceGrant;consumer;free
+// +kubebuilder:validation:Enum=own;ignored;referenceGrant;consumer;free
 type TargetNamespaces string
 
 // The values of TargetNamespaces (SEMANTICS section 5).
 const (
 	// NamespacesOwn requires a target in the policy's own namespace.
 	NamespacesOwn TargetNamespaces = "own"
+	// NamespacesIgnored does not read the namespace of a reference: the target is in the
+	// policy's own.
+	NamespacesIgnored TargetNamespaces = "ignored"
 	// NamespacesReferenceGrant requires a ReferenceGrant in the target's namespace.
 	NamespacesReferenceGrant TargetNamespaces = "referenceGrant"
 	// NamespacesConsumer allows any namespace, but the policy affects only traffic from

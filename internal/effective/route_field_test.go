@@ -88,7 +88,6 @@ func TestControlledFieldOfAnyItem(t *testing.T) {
 		"[{}, {timeout: 9s}, {timeout: 8s}]": "r#rule-1: b=9s r/object",
 		"[{}]":                               "r#rule-1: b=5s p/bare",
 		"[]":                                 "r#rule-1: b=5s p/bare",
-		"{timeout: 7s}":                      "r#rule-1: b=7s r/object",
 	} {
 		v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
 			gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: "+filters+"}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))

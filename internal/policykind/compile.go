@@ -198,7 +198,7 @@ func (c *compiler) targets() {
 	for i, part := range t.NotShared {
 		oneOf(c, at.Child("notShared").Index(i), part, api.SharedPort, api.SharedPath)
 	}
-	oneOf(c, at.Child("namespaces"), t.Namespaces, api.NamespacesOwn, api.NamespacesReferenceGrant, api.NamespacesConsumer, api.NamespacesFree)
+	oneOf(c, at.Child("namespaces"), t.Namespaces, api.NamespacesOwn, api.NamespacesIgnored, api.NamespacesReferenceGrant, api.NamespacesConsumer, api.NamespacesFree)
 	for i, k := range t.Kinds {
 		at := at.Child("kinds").Index(i)
 		if k.Kind == "" {

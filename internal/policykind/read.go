@@ -33,6 +33,9 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
 	}
+	if k.Ageless {
+		p.Created = 0
+	}
 	for _, o := range u.GetOwnerReferences() {
 		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 		p.Owners = append(p.Owners, api.Ref{Group: gvk.Group, Kind: gvk.Kind, Name: o.Name})
