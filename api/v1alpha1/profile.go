@@ -164,6 +164,11 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Rules []string `json:"rules,omitempty"`
+	// FalseIsUnset lists the rules whose value false has no effect, as if they were not set.
+	//
+	// +listType=atomic
+	// +optional
+	FalseIsUnset []string `json:"falseIsUnset,omitempty"`
 	// Whole lists the maps that are merged as one value, in kinds that allow patch.
 	//
 	// +listType=atomic
@@ -339,7 +344,8 @@ type RouteField struct {
 	Rule string `json:"rule"`
 	// Route is the path of the field in the route. [*] after a list matches each
 	// item; in spec.rules it matches only the rule on the path. A list without [*]
-	// stands for its first item that has the field.
+	// stands for its first item that has the field. Of several fields of a rule,
+	// the first that is set counts.
 	//
 	// +kubebuilder:validation:Pattern=`^spec\..+`
 	Route string `json:"route"`

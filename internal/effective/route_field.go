@@ -61,8 +61,12 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 			if !slices.Contains(names, found.member) {
 				names = append(names, found.member)
 			}
+			if slices.ContainsFunc(values[found.member], func(r merge.Rule) bool { return f.Rule.Holds(r.Key) }) {
+				continue // another field of the rule is set
+			}
 			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
-			places[found.member] = append(places[found.member], field{f.Rule, found.at})
+			unset := slices.DeleteFunc(places[found.member], func(p field) bool { return p.rule == f.Rule })
+			places[found.member] = append(unset, field{f.Rule, found.at})
 		}
 	}
 	out := make([]member, 0, len(names))

@@ -306,6 +306,7 @@ func (c *compiler) blocks() {
 func (c *compiler) rules() {
 	k := c.kind
 	k.rules, k.wholeMaps = c.fieldPaths(c.spec.Child("rules"), k.Rules), c.fieldPaths(c.spec.Child("whole"), k.Whole)
+	k.falseIsUnset = c.fieldPaths(c.spec.Child("falseIsUnset"), k.FalseIsUnset)
 	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates))
 	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives))
 	for i, l := range k.Lists {

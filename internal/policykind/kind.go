@@ -30,6 +30,7 @@ type Kind struct {
 	Name string
 
 	rules, wholeMaps []fieldPath
+	falseIsUnset     []fieldPath
 	gates            []subtree
 	alternatives     []subtree
 	protection       []protectionGroup
