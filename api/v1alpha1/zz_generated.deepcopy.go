@@ -484,6 +484,11 @@ func (in *PolicyProfileSpec) DeepCopyInto(out *PolicyProfileSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.FalseIsUnset != nil {
+		in, out := &in.FalseIsUnset, &out.FalseIsUnset
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Whole != nil {
 		in, out := &in.Whole, &out.Whole
 		*out = make([]string, len(*in))
