@@ -2,6 +2,7 @@ package effective
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -172,26 +173,28 @@ func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policy
 	return cmp.Or(s.rival(attachment{p, t}, s.accepted(s.on(t.Ref))), p)
 }
 
-// together returns objects, and those on which the effect of policies depends on what is on
-// these: the other targets of a policy that has an effect on all or on none, and so on.
-func together(v *snapshot.View, objects []api.Ref) []api.Ref {
-	if !slices.ContainsFunc(v.Populated(), isTogether) {
-		return objects
-	}
-	var all orderedSet[api.Ref]
-	for _, ref := range objects {
-		all.add(ref)
-	}
-	for i := 0; i < len(all.list); i++ {
-		for p := range v.On(all.list[i]) {
-			for _, t := range p.Targets {
-				if isTogether(p.Kind) && t.Selector == nil {
-					all.add(t.Ref)
+// together are policies that have an effect on all of their targets or on none, and whose
+// other targets were looked up.
+type together map[*policykind.Policy]bool
+
+// from yields the targets of such policies on an object, of each policy once.
+func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		if !slices.ContainsFunc(v.Populated(), isTogether) {
+			return
+		}
+		for p := range v.On(object) {
+			if !isTogether(p.Kind) || seen[p] {
+				continue
+			}
+			seen[p] = true
+			for _, t := range v.Targets(p) {
+				if t.Selector == nil && !yield(t.Ref) {
+					return
 				}
 			}
 		}
 	}
-	return all.list
 }
 
 func isTogether(k *policykind.Kind) bool {

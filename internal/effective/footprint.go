@@ -36,7 +36,7 @@ func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint 
 	f := &Footprint{touched: make(map[api.Ref]bool), related: make(map[api.Ref]bool)}
 	reroutes := reroutesRequests(objects)
 	for _, v := range views {
-		t := tracer{f, v}
+		t := tracer{f, v, make(together)}
 		for _, o := range objects {
 			if o == nil {
 				continue
@@ -243,6 +243,7 @@ func anyOf(kind api.PolicyKind, namespace string) api.Ref {
 type tracer struct {
 	*Footprint
 	view *snapshot.View
+	seen together
 }
 
 func (t tracer) addChange(o snapshot.Object) {
@@ -254,14 +255,11 @@ func (t tracer) addChange(o snapshot.Object) {
 	case *gateway.Grant:
 		t.touchGrant(o)
 	default:
-		objects := []api.Ref{o.Ref()}
+		t.touchObject(o.Ref())
 		if r, ok := o.(*gateway.Route); ok && notShared(t.view, api.SharedPath) {
 			for other := range sharingPath(t.view, r) {
-				objects = append(objects, other.Ref())
+				t.touchObject(other.Ref())
 			}
-		}
-		for _, ref := range together(t.view, objects) {
-			t.touchObject(ref)
 		}
 		t.relateDependencies(o)
 	}
@@ -281,14 +279,10 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 			t.related[grantsOf(target.Ref.Namespace)] = true
 		}
 	}
-	var objects []api.Ref
 	for _, target := range t.view.Targets(p) {
 		if target.Selector == nil {
-			objects = append(objects, target.Ref)
+			t.touchObject(target.Ref)
 		}
-	}
-	for _, ref := range together(t.view, objects) {
-		t.touchObject(ref)
 	}
 	for _, b := range p.Backends {
 		t.touchObject(b.Object)
@@ -299,7 +293,7 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 func (t tracer) touchGrant(g *gateway.Grant) {
 	t.touched[grantsOf(g.Namespace)], t.related[grantsOf("")] = true, true
 	t.related[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
-	p := plan{view: t.view}
+	p := plan{view: t.view, seen: make(together)}
 	p.addGrant(g)
 	for _, r := range p.routes.list {
 		t.touchObject(r.Ref())
@@ -331,6 +325,9 @@ func (t tracer) touchObject(ref api.Ref) {
 	}
 	if o := t.view.Get(ref); o != nil {
 		t.relateDependencies(o)
+	}
+	for other := range t.seen.from(t.view, ref) {
+		t.touchObject(other)
 	}
 }
 

@@ -32,6 +32,7 @@ type plan struct {
 	sets    orderedSet[*gateway.ListenerSet]
 	routes  orderedSet[*gateway.Route]
 	virtual orderedSet[api.Ref]
+	seen    together
 }
 
 // orderedSet is a set in insertion order.
@@ -54,26 +55,12 @@ func (o *orderedSet[T]) add(v T) {
 // plan resolves a scope. Its cost depends only on what is under the objects of the
 // scope.
 func (s Scope) plan(v *snapshot.View) *plan {
-	p := &plan{view: v}
+	p := &plan{view: v, seen: make(together)}
 	if s.All {
 		p.addAll()
 		return p
 	}
-	objects := slices.Clone(s.Objects)
-	for _, policy := range s.Policies {
-		for _, t := range v.Targets(policy) {
-			if t.Virtual {
-				p.virtual.add(t.Ref)
-			}
-			if t.Selector == nil {
-				objects = append(objects, t.Ref)
-			}
-		}
-		for _, b := range policy.Backends {
-			p.virtual.add(b.Object)
-		}
-	}
-	for _, ref := range together(v, objects) {
+	for _, ref := range s.Objects {
 		p.addObject(ref)
 	}
 	for _, ref := range s.Roots {
@@ -81,6 +68,19 @@ func (s Scope) plan(v *snapshot.View) *plan {
 	}
 	for _, ref := range s.Virtual {
 		p.virtual.add(ref)
+	}
+	for _, policy := range s.Policies {
+		for _, t := range v.Targets(policy) {
+			if t.Virtual {
+				p.virtual.add(t.Ref)
+			}
+			if t.Selector == nil {
+				p.addObject(t.Ref)
+			}
+		}
+		for _, b := range policy.Backends {
+			p.virtual.add(b.Object)
+		}
 	}
 	for _, g := range s.Grants {
 		p.addGrant(g)
@@ -130,6 +130,9 @@ func (p *plan) addObject(ref api.Ref) {
 		p.addServicesOf(g)
 	}
 	p.addExisting(ref)
+	for other := range p.seen.from(p.view, ref) {
+		p.addObject(other)
+	}
 }
 
 // addExisting adds an object if it exists.
@@ -145,25 +148,15 @@ func (p *plan) addExisting(ref api.Ref) {
 	case *gateway.Route:
 		p.routes.add(o)
 		if notShared(p.view, api.SharedPath) {
-			p.addSharing(o)
+			for r := range sharingPath(p.view, o) {
+				p.routes.add(r)
+				for other := range p.seen.from(p.view, r.Ref()) {
+					p.addObject(other)
+				}
+			}
 		}
 	case *gateway.Service:
 		p.roots.add(root{service: o})
-	}
-}
-
-// addSharing adds the objects of policies on routes that share a path of a route.
-func (p *plan) addSharing(r *gateway.Route) {
-	var routes []api.Ref
-	for o := range sharingPath(p.view, r) {
-		routes = append(routes, o.Ref())
-	}
-	for _, ref := range together(p.view, routes) {
-		if o, ok := p.view.Get(ref).(*gateway.Route); ok {
-			p.routes.add(o)
-		} else {
-			p.addObject(ref)
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ attachment: {parametersRef: true}
 blocks: {bare: {field: a, overrides: ["1", ""], levels: [GatewayClass]}}
 levels: [GatewayClass, Gateway]`),
 	worlds.ClassProfileDoc("inherited", "AtListener", `
-targets: {fields: [targetRefs], namespaces: referenceGrant}
+targets: {fields: [targetRefs], namespaces: referenceGrant, allOrNone: true}
 levels: [GatewayNamespace, Gateway, ListenerSet, Listener]
 sameTarget: fieldConflict`),
 	worlds.ClassProfileDoc("inherited", "AtRoute", `
