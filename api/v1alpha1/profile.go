@@ -349,6 +349,11 @@ type RouteField struct {
 	//
 	// +kubebuilder:validation:Pattern=`^spec\..+`
 	Route string `json:"route"`
+	// Unless is the path of a field of the route beside which this one does not count.
+	//
+	// +kubebuilder:validation:Pattern=`^spec\..+`
+	// +optional
+	Unless string `json:"unless,omitempty"`
 	// Kinds lists the kinds of routes that have the field. It defaults to HTTPRoute.
 	//
 	// +listType=atomic

@@ -54,7 +54,7 @@ type ProfileTargets struct {
 	// +optional
 	Listeners []ListenerTrait `json:"listeners,omitempty"`
 	// SetSections is set for kinds whose implementation looks up the sectionName of a
-	// target Gateway among the listeners of its ListenerSets, too.
+	// target Gateway among the listeners of its ListenerSets, if it has no such listener.
 	//
 	// +optional
 	SetSections bool `json:"setSections,omitempty"`

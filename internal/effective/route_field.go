@@ -57,6 +57,9 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 			names = append(names, "")
 		}
 		at := fieldCursor{rule: rule}
+		if f.Unless != nil && slices.ContainsFunc(at.find(map[string]any{"spec": r.Spec()}, f.Unless), func(v fieldValue) bool { return v.value != nil }) {
+			continue
+		}
 		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
 			if !slices.Contains(names, found.member) {
 				names = append(names, found.member)

@@ -64,7 +64,8 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
 		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
-			return (p.Set == nil || k.kind.Targets.SetSections) && onListener(t, p.Listener)
+			own := p.Set == nil || k.kind.Targets.SetSections && !gateway.HasListener(p.Gateway.Listeners, t.Section, t.Port)
+			return own && onListener(t, p.Listener)
 		})
 		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
 			return onListener(t, p.Listener)

@@ -400,11 +400,18 @@ func (c *compiler) fields() {
 			c.invalid(at.Child("route"), f.Route, err.Error())
 			continue
 		}
+		var unless []Segment
+		if f.Unless != "" {
+			if unless, err = parseRouteField(f.Unless); err != nil {
+				c.invalid(at.Child("unless"), f.Unless, err.Error())
+				continue
+			}
+		}
 		kinds := f.Kinds
 		if len(kinds) == 0 {
 			kinds = []string{"HTTPRoute"}
 		}
-		k.fields = append(k.fields, Field{Rule: key, Kinds: kinds, Route: route})
+		k.fields = append(k.fields, Field{Rule: key, Kinds: kinds, Route: route, Unless: unless})
 		lists[listOf(route)] = true
 	}
 	if len(lists) > 1 {

@@ -57,8 +57,9 @@ type keyedList struct {
 type Field struct {
 	Rule  merge.Key
 	Kinds []string
-	// Route is its path in the route, starting with spec.
-	Route []Segment
+	// Route is its path in the route, starting with spec, and Unless that of a field beside
+	// which it does not count, nil if there is none.
+	Route, Unless []Segment
 }
 
 // InItems reports whether the items of a list have the field, each of which has a path of
