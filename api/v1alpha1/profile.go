@@ -189,7 +189,8 @@ type PolicyProfileSpec struct {
 	Groups []RuleGroup `json:"groups,omitempty"`
 	// JoinedLevels lists the levels that count as one, such as [[Route, Rule]]: for groups
 	// with one, and in kinds whose lower policy determines the strategy. Of the policies on
-	// joined levels, the lowest is merged with those above and replaces the others.
+	// joined levels, the lowest is merged with those above and replaces the others. With
+	// Rule and Backend, the policies on a backend of a rule are on all of its backends.
 	//
 	// +listType=atomic
 	// +optional

@@ -202,7 +202,7 @@ const (
 // SameTarget is how several policies on one target are combined (SEMANTICS
 // section 5).
 //
-// +kubebuilder:validation:Enum=hierarchical;oldestWins;none;fieldConflict;collect
+// +kubebuilder:validation:Enum=hierarchical;oldestWins;none;alone;fieldConflict;collect
 type SameTarget string
 
 // The values of SameTarget.
@@ -214,6 +214,9 @@ const (
 	OldestWins SameTarget = "oldestWins"
 	// None accepts the oldest policy; the others are Conflicted.
 	None SameTarget = "none"
+	// Alone accepts a policy that is the only one. Of several, the newer ones are
+	// Conflicted, and the oldest has no effect either.
+	Alone SameTarget = "alone"
 	// FieldConflict accepts all policies except those with a rule key of an older
 	// one, which are Conflicted.
 	FieldConflict SameTarget = "fieldConflict"

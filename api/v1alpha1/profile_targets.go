@@ -47,9 +47,10 @@ type ProfileTargets struct {
 	NotShared []SharedPart `json:"notShared,omitempty"`
 	// Listeners lists what a listener must have, so that policies have an effect on it and
 	// on the routes that are attached there: Own, that it is one of a Gateway and not of a
-	// ListenerSet; Hostname, a hostname; TLS, a protocol with TLS.
+	// ListenerSet; Hostname, a hostname; TLS, a protocol with TLS. With First, the listeners
+	// on a port have the policies of the first of them.
 	//
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	// +listType=atomic
 	// +optional
 	Listeners []ListenerTrait `json:"listeners,omitempty"`
@@ -90,7 +91,7 @@ type ProfileTargets struct {
 
 // ListenerTrait is what a listener has.
 //
-// +kubebuilder:validation:Enum=Own;Hostname;TLS
+// +kubebuilder:validation:Enum=Own;Hostname;TLS;First
 type ListenerTrait string
 
 // The traits of listeners.
@@ -98,6 +99,7 @@ const (
 	ListenerOwn      ListenerTrait = "Own"
 	ListenerHostname ListenerTrait = "Hostname"
 	ListenerTLS      ListenerTrait = "TLS"
+	ListenerFirst    ListenerTrait = "First"
 )
 
 // SharedPart is what several targets may share.

@@ -35,7 +35,7 @@ func (w *walk) findAttached(object api.Ref) [][]attachment {
 		return nil
 	}
 	for i := range out {
-		out[i] = w.kinds[i].sharing.accepted(out[i])
+		out[i] = w.kinds[i].sharing.counted(out[i])
 	}
 	return out
 }
@@ -63,6 +63,15 @@ func targetMissing(v *snapshot.View, object api.Ref) bool {
 	default:
 		return false
 	}
+}
+
+// counted returns the policies of an object that are on its paths: the accepted ones, or all
+// in kinds in which several exclude each other.
+func (s *sharing) counted(all []attachment) []attachment {
+	if s.kind.SameTarget == api.Alone {
+		return all
+	}
+	return s.accepted(all)
 }
 
 // accepted returns the policies of an object without those that conflict with an older

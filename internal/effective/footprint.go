@@ -323,6 +323,7 @@ func (t tracer) touchObject(ref api.Ref) {
 			t.relateDependencies(r)
 		}
 	}
+	t.relateSelectors(ref)
 	if o := t.view.Get(ref); o != nil {
 		t.relateDependencies(o)
 	}

@@ -72,7 +72,7 @@ func (s Scope) plan(v *snapshot.View) *plan {
 	for _, policy := range s.Policies {
 		for _, t := range v.Targets(policy) {
 			if t.Virtual {
-				p.virtual.add(t.Ref)
+				p.addVirtual(t.Ref)
 			}
 			if t.Selector == nil {
 				p.addObject(t.Ref)
@@ -135,6 +135,19 @@ func (p *plan) addObject(ref api.Ref) {
 	}
 }
 
+// addVirtual adds a virtual target. In a virtual namespace, it adds those in it.
+func (p *plan) addVirtual(ref api.Ref) {
+	p.virtual.add(ref)
+	if ref.PolicyKind() != (api.PolicyKind{Kind: gateway.KindNamespace}) {
+		return
+	}
+	for _, in := range virtualTargets(p.view) {
+		if in.Namespace == ref.Name {
+			p.virtual.add(in)
+		}
+	}
+}
+
 // addExisting adds an object if it exists.
 func (p *plan) addExisting(ref api.Ref) {
 	switch o := p.view.Get(ref).(type) {
@@ -142,7 +155,7 @@ func (p *plan) addExisting(ref api.Ref) {
 		p.roots.add(root{gateway: o})
 	case *gateway.ListenerSet:
 		p.sets.add(o)
-		if notShared(p.view, api.SharedPort) && !p.gatewayOf(o).isZero() {
+		if portsMatter(p.view) && !p.gatewayOf(o).isZero() {
 			p.roots.add(p.gatewayOf(o))
 		}
 	case *gateway.Route:

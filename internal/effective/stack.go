@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -55,21 +56,23 @@ func (s *stack) matches(f *folded) bool {
 	})
 }
 
-// buildStack collects the layers of a path. set and backend are the policies on its
-// listener set and backend.
-func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
+// buildStack collects the layers of a path.
+func (w *walk) buildStack(kind int, p *gateway.Path) {
+	k := &w.kinds[kind]
 	on, s := &k.attached, k.stack.reset(p)
 	k.addWhole(s, on.mesh, gateway.LevelMesh)
 	if p.Gateway != nil {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
-		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
-			own := p.Set == nil || k.kind.Targets.SetSections && !gateway.HasListener(p.Gateway.Listeners, t.Section, t.Port)
-			return own && onListener(t, p.Listener)
-		})
-		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
-			return onListener(t, p.Listener)
-		})
+		own := &gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+		first := k.first(own)
+		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, k.throughListener(first))
+		if first.Set != nil {
+			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, k.throughListener(first))
+		}
+		if first.Parent() != own.Parent() || first.Listener.Name != own.Listener.Name {
+			w.ignoreOwn(kind, own, first)
+		}
 	}
 	if p.Service != nil {
 		if p.ServiceNamespace {
@@ -86,14 +89,82 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		})
 		k.addFilters(s, on.route, p.Rule)
 	}
-	if p.Backend != nil {
-		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+	if p.Backend != nil && !sameService(*p) {
+		k.addSections(s, w.onBackend(kind, p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
+	}
+	s.exclude(k)
+}
+
+// exclude ignores all policies of the path, if one of them keeps the others off it.
+func (s *stack) exclude(k *kindWalk) {
+	if k.kind.SameTarget == api.Alone && len(s.layers) > 1 {
+		at := s.path.Element(gateway.Level(s.layers[1].Tier))
+		s.held, s.shared = true, fmt.Sprintf("policies of kind %s have no effect where there are several: several are on %s", k.kind.Kind, at)
 	}
 	if s.held {
 		s.ignored = append(s.ignored, s.policies...)
 		s.layers, s.policies, s.versions = s.layers[:0], s.policies[:0], s.versions[:0]
+	}
+}
+
+// onBackend returns the policies on the backend of a path, with those on the other backends
+// of the rule in kinds that join them.
+func (w *walk) onBackend(kind int, p *gateway.Path) []attachment {
+	out := ofKind(w.attachedTo(p.Backend.Object), kind)
+	if !w.kinds[kind].kind.JoinsBackends() {
+		return out
+	}
+	out = slices.Clone(out)
+	for _, b := range p.Route.Rules[p.Rule].Backends {
+		for _, a := range ofKind(w.attachedTo(b.Object), kind) {
+			known := slices.ContainsFunc(out, func(o attachment) bool { return o.policy == a.policy })
+			if !known && a.target.Whole() && reaches(w.view, p.Route, b.Object) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// first returns the listener whose policies a listener has: in some kinds, the first one on
+// its port.
+func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
+	if l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
+		return l
+	}
+	all := k.view.Listeners(l.Gateway)
+	if i := slices.IndexFunc(all, func(o gateway.ListenerMatch) bool { return o.Listener.Port == l.Listener.Port }); i >= 0 {
+		return &all[i]
+	}
+	return l
+}
+
+// throughListener returns a function that reports whether a target of a gateway or listener
+// set selects a listener.
+func (k *kindWalk) throughListener(l *gateway.ListenerMatch) func(*policykind.Target) bool {
+	return func(t *policykind.Target) bool {
+		return (l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections) && onListener(t, l.Listener)
+	}
+}
+
+// ignoreOwn ignores the policies of a listener of which another one is the first.
+func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
+	k := &w.kinds[kind]
+	s, all := &k.stack, k.attached.gateway
+	if own.Set != nil && own.Parent() != first.Parent() {
+		all = slices.Concat(all, ofKind(w.attachedTo(own.Set.Ref()), kind))
+	}
+	through, counted := k.throughListener(own), k.throughListener(first)
+	for _, a := range all {
+		inSet := a.target.Whole() && a.target.Ref.Kind != gateway.KindGateway
+		if inSet || !a.target.Whole() && through(&a.target) && !counted(&a.target) {
+			s.ignored = append(s.ignored, a.policy)
+			s.shared = fmt.Sprintf("policies of kind %s have no effect on %s: those on %s, the first listener on port %d, have", k.kind.Kind,
+				gateway.Path{Gateway: own.Gateway, Set: own.Set, Listener: own.Listener}.Element(gateway.LevelListener),
+				gateway.Path{Gateway: first.Gateway, Set: first.Set, Listener: first.Listener}.Element(gateway.LevelListener), own.Listener.Port)
+		}
 	}
 }
 

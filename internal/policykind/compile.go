@@ -175,7 +175,7 @@ func (c *compiler) class() {
 			k.SameTarget = api.None
 		}
 	}
-	oneOf(c, c.spec.Child("sameTarget"), k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.FieldConflict, api.Collect)
+	oneOf(c, c.spec.Child("sameTarget"), k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.Alone, api.FieldConflict, api.Collect)
 	if k.Class == api.Direct && len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 		c.forbidden(c.spec.Child("blocks"), "a direct kind has no defaults and overrides; set spec.class to inherited, or remove them")
 	}
@@ -193,7 +193,7 @@ func (c *compiler) targets() {
 		t.Namespaces = api.NamespacesOwn
 	}
 	for i, trait := range t.Listeners {
-		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS)
+		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS, api.ListenerFirst)
 	}
 	for i, part := range t.NotShared {
 		oneOf(c, at.Child("notShared").Index(i), part, api.SharedPort, api.SharedPath)

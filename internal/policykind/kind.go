@@ -131,12 +131,12 @@ func (k *Kind) MergeSameTarget() merge.SameTarget {
 
 // MayConflict reports whether policies of the kind can conflict on a target.
 func (k *Kind) MayConflict() bool {
-	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict || k.oneImplicit()
+	return k.SameTarget == api.None || k.SameTarget == api.Alone || k.SameTarget == api.FieldConflict || k.oneImplicit()
 }
 
 // OnlyOne reports whether only one policy of the kind is accepted on a target.
 func (k *Kind) OnlyOne(t Target) bool {
-	return k.SameTarget == api.None || k.oneImplicit() && (t.Ref.Kind == kindMesh || t.Ref.Kind == kindNamespace)
+	return k.SameTarget == api.None || k.SameTarget == api.Alone || k.oneImplicit() && (t.Ref.Kind == kindMesh || t.Ref.Kind == kindNamespace)
 }
 
 func (k *Kind) oneImplicit() bool { return k.Targets.Implicit != nil && k.Targets.Implicit.One }
@@ -250,6 +250,13 @@ func (k *Kind) HasLevelFor(ref api.PolicyKind) bool {
 // sectionsOf are the levels of the sections of a kind. Ports of a Service have the
 // levels of the Service.
 var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
+
+// JoinsBackends reports whether the policies on a backend of a rule are on all of them.
+func (k *Kind) JoinsBackends() bool {
+	return slices.ContainsFunc(k.JoinedLevels, func(joined []api.LevelName) bool {
+		return slices.Contains(joined, api.LevelRule) && slices.Contains(joined, api.LevelBackend)
+	})
+}
 
 // HasLevelAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.
