@@ -66,12 +66,12 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
 		own := &gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
 		first := k.first(own)
+		if first != own {
+			w.ignoreOwn(kind, own, first)
+		}
 		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, k.throughListener(first))
 		if first.Set != nil {
 			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, k.throughListener(first))
-		}
-		if first.Parent() != own.Parent() || first.Listener.Name != own.Listener.Name {
-			w.ignoreOwn(kind, own, first)
 		}
 	}
 	if p.Service != nil {
@@ -97,11 +97,12 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 	s.exclude(k)
 }
 
-// exclude ignores all policies of the path, if one of them keeps the others off it.
+// exclude ignores all policies of the path if one keeps the others off it, or if there are
+// several in a kind in which each must be alone.
 func (s *stack) exclude(k *kindWalk) {
-	if k.kind.SameTarget == api.Alone && len(s.layers) > 1 {
+	if k.kind.SameTarget == api.Alone && slices.ContainsFunc(s.policies, func(p *policykind.Policy) bool { return p != s.policies[0] }) {
 		at := s.path.Element(gateway.Level(s.layers[1].Tier))
-		s.held, s.shared = true, fmt.Sprintf("policies of kind %s have no effect where there are several: several are on %s", k.kind.Kind, at)
+		s.held, s.shared = true, fmt.Sprintf("several policies of kind %s have no effect on one target: %s has several", k.kind.Kind, at)
 	}
 	if s.held {
 		s.ignored = append(s.ignored, s.policies...)
@@ -135,10 +136,11 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 		return l
 	}
 	all := k.view.Listeners(l.Gateway)
-	if i := slices.IndexFunc(all, func(o gateway.ListenerMatch) bool { return o.Listener.Port == l.Listener.Port }); i >= 0 {
-		return &all[i]
+	i := slices.IndexFunc(all, func(o gateway.ListenerMatch) bool { return o.Listener.Port == l.Listener.Port })
+	if i < 0 || all[i].Parent() == l.Parent() && all[i].Listener.Name == l.Listener.Name {
+		return l
 	}
-	return l
+	return &all[i]
 }
 
 // throughListener returns a function that reports whether a target of a gateway or listener
