@@ -327,6 +327,9 @@ func (t tracer) touchObject(ref api.Ref) {
 	if o := t.view.Get(ref); o != nil {
 		t.relateDependencies(o)
 	}
+	if g := (&plan{view: t.view}).gatewayOf((&plan{view: t.view}).listenerSetAt(ref)); !g.isZero() && portsMatter(t.view) {
+		t.touched[g.ref()] = true
+	}
 	for other := range t.seen.from(t.view, ref) {
 		t.touchObject(other)
 	}

@@ -129,6 +129,14 @@ func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
 	}
 }
 
+// portsMatter reports whether the policies on a listener depend on others on its port, in some
+// kind with policies.
+func portsMatter(v *snapshot.View) bool {
+	return notShared(v, api.SharedPort) || slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool {
+		return slices.Contains(k.Targets.Listeners, api.ListenerFirst)
+	})
+}
+
 // notShared reports whether some kind with policies must not share something.
 func notShared(v *snapshot.View, part api.SharedPart) bool {
 	return slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool { return slices.Contains(k.Targets.NotShared, part) })

@@ -97,17 +97,26 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 	s.exclude(k)
 }
 
-// exclude ignores all policies of the path if one keeps the others off it, or if there are
-// several in a kind in which each must be alone.
+// exclude ignores all policies of the path if one keeps the others off it, and in some kinds
+// those on a level with several.
 func (s *stack) exclude(k *kindWalk) {
-	if k.kind.SameTarget == api.Alone && slices.ContainsFunc(s.policies, func(p *policykind.Policy) bool { return p != s.policies[0] }) {
-		at := s.path.Element(gateway.Level(s.layers[1].Tier))
-		s.held, s.shared = true, fmt.Sprintf("several policies of kind %s have no effect on one target: %s has several", k.kind.Kind, at)
+	if !s.held && k.kind.SameTarget != api.Alone {
+		return
 	}
-	if s.held {
-		s.ignored = append(s.ignored, s.policies...)
-		s.layers, s.policies, s.versions = s.layers[:0], s.policies[:0], s.versions[:0]
+	kept := s.layers[:0:0]
+	for i, l := range s.layers {
+		several := k.kind.SameTarget == api.Alone && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
+		if several {
+			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
+		}
+		if s.held || several {
+			s.ignored = append(s.ignored, s.policies[i])
+			continue
+		}
+		s.policies[len(kept)], s.versions[len(kept)] = s.policies[i], s.versions[i]
+		kept = append(kept, l)
 	}
+	s.layers, s.policies, s.versions = kept, s.policies[:len(kept)], s.versions[:len(kept)]
 }
 
 // onBackend returns the policies on the backend of a path, with those on the other backends
