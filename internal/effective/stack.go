@@ -156,7 +156,8 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 // set selects a listener.
 func (k *kindWalk) throughListener(l *gateway.ListenerMatch) func(*policykind.Target) bool {
 	return func(t *policykind.Target) bool {
-		return (l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections) && onListener(t, l.Listener)
+		own := l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
+		return own && onListener(t, l.Listener)
 	}
 }
 
