@@ -141,7 +141,7 @@ func (w *walk) onBackend(kind int, p *gateway.Path) []attachment {
 // first returns the listener whose policies a listener has: in some kinds, the first one on
 // its port.
 func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
-	if l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
+	if l.Gateway == nil || l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
 		return l
 	}
 	all := k.view.Listeners(l.Gateway)
