@@ -111,6 +111,7 @@ func (p *plan) addObject(ref api.Ref) {
 		p.addAll()
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		p.addNamespace(ref.Name)
+		p.addVirtual(ref)
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
