@@ -68,6 +68,7 @@ func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 	f.block = f.withoutExcluded(f.withoutUnset(f.block[:0], from, rules))
 	f.removeGroups(f.block, disables)
+	f.removeGroups(f.block, excludesLower)
 	switch {
 	case len(f.block) == 0:
 	case len(f.rules) == 0:

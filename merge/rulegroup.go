@@ -28,6 +28,12 @@ const (
 	// ExcludeOtherTiers is the policies of different tiers: those of the lowest have their
 	// rules.
 	ExcludeOtherTiers
+	// ExcludeLowerTiers is the policies of different tiers: those of the highest have their
+	// rules.
+	ExcludeLowerTiers
+	// ExcludeOtherVariants is the policies of different variants: those of the variant of
+	// the lowest have their rules.
+	ExcludeOtherVariants
 )
 
 // claim is a policy that had rules of a group when it was applied.
@@ -46,8 +52,10 @@ func (c *claim) excludes(g Group, by *Layer) bool {
 		return true
 	case g.One == ExcludeOtherTiers:
 		return !same
+	case g.One == ExcludeOtherVariants:
+		return c.group.Variant != g.Variant
 	default:
-		return g.One == ExcludeSameTier && same && c.from.Policy != by.Policy
+		return g.One != ExcludeNone && same && c.from.Policy != by.Policy
 	}
 }
 
@@ -90,3 +98,5 @@ func (f *fold) removeGroups(block []Effective, of func(Effective) bool) {
 func disables(e Effective) bool { return e.Group.Disables }
 
 func inGroup(Effective) bool { return true }
+
+func excludesLower(e Effective) bool { return e.Group.One == ExcludeLowerTiers }

@@ -128,6 +128,13 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	Content string `json:"content,omitempty"`
+	// Variants lists fields of the content that are read under another name if a field in
+	// them has a value, so that they do not replace those without it.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Variants []ContentVariant `json:"variants,omitempty"`
 	// Ignore lists the fields of the content that are not part of the policy.
 	//
 	// +listType=atomic
@@ -157,6 +164,11 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Rules []string `json:"rules,omitempty"`
+	// FalseIsUnset lists the rules whose value false has no effect, as if they were not set.
+	//
+	// +listType=atomic
+	// +optional
+	FalseIsUnset []string `json:"falseIsUnset,omitempty"`
 	// Whole lists the maps that are merged as one value, in kinds that allow patch.
 	//
 	// +listType=atomic
@@ -177,7 +189,8 @@ type PolicyProfileSpec struct {
 	Groups []RuleGroup `json:"groups,omitempty"`
 	// JoinedLevels lists the levels that count as one, such as [[Route, Rule]]: for groups
 	// with one, and in kinds whose lower policy determines the strategy. Of the policies on
-	// joined levels, the lowest is merged with those above and replaces the others.
+	// joined levels, the lowest is merged with those above and replaces the others. With
+	// Rule and Backend, the policies on a backend of a rule are on all of its backends.
 	//
 	// +listType=atomic
 	// +optional
@@ -193,6 +206,11 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	SameTarget SameTarget `json:"sameTarget,omitempty"`
+	// Ageless is set for kinds whose implementation does not consider the age of policies:
+	// the first by namespace and name takes the place of the oldest.
+	//
+	// +optional
+	Ageless bool `json:"ageless,omitempty"`
 	// Order defines the order of the policies on one level. Policies that are equal
 	// by it are ordered by age.
 	//
@@ -306,6 +324,19 @@ const (
 	LevelBackend          LevelName = "Backend"
 )
 
+// ContentVariant is a field of the content that has another name by the value of a field.
+//
+// +kubebuilder:object:generate=true
+type ContentVariant struct {
+	// Name of the field of the content.
+	Name string `json:"name"`
+	// Field is the field in it, and Value the value of it.
+	Field string `json:"field"`
+	Value string `json:"value"`
+	// As is the name under which it is read.
+	As string `json:"as"`
+}
+
 // RouteField is a field of a route that a rule of the policy controls.
 //
 // +kubebuilder:object:generate=true
@@ -313,10 +344,17 @@ type RouteField struct {
 	// Rule is the key of the rule.
 	Rule string `json:"rule"`
 	// Route is the path of the field in the route. [*] after a list matches each
-	// item; in spec.rules it matches only the rule on the path.
+	// item; in spec.rules it matches only the rule on the path. A list without [*]
+	// stands for its first item that has the field. Of several fields of a rule,
+	// the first that is set counts.
 	//
 	// +kubebuilder:validation:Pattern=`^spec\..+`
 	Route string `json:"route"`
+	// Unless is the path of a field of the route beside which this one does not count.
+	//
+	// +kubebuilder:validation:Pattern=`^spec\..+`
+	// +optional
+	Unless string `json:"unless,omitempty"`
 	// Kinds lists the kinds of routes that have the field. It defaults to HTTPRoute.
 	//
 	// +listType=atomic

@@ -75,6 +75,12 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	By StrategyBy `json:"by,omitempty"`
+	// PatchOn lists kinds of routes on whose paths all policies are merged by the strategy
+	// patch. It requires by: lower.
+	//
+	// +listType=atomic
+	// +optional
+	PatchOn []string `json:"patchOn,omitempty"`
 	// WholeLists lists the values of these fields with which a policy replaces lists whole:
 	// neither lists nor the keys of groups apply to its rules.
 	//
@@ -174,7 +180,7 @@ type Agreement struct {
 
 // OnePolicy is which policies exclude each other if they set rules of a group.
 //
-// +kubebuilder:validation:Enum=SameLevel;AllLevels
+// +kubebuilder:validation:Enum=SameLevel;AllLevels;HighestLevel;Choice
 type OnePolicy string
 
 // The values of OnePolicy.
@@ -185,12 +191,18 @@ const (
 	// OneAllLevels is the policies on different levels: the rules of those on the lowest
 	// level are in effect.
 	OneAllLevels OnePolicy = "AllLevels"
+	// OneHighestLevel is the policies on different levels: the rules of those on the highest
+	// level are in effect.
+	OneHighestLevel OnePolicy = "HighestLevel"
+	// OneChoice is the policies that set rules at different field paths of the group: those
+	// at the path that the lowest policy sets are in effect.
+	OneChoice OnePolicy = "Choice"
 )
 
 // SameTarget is how several policies on one target are combined (SEMANTICS
 // section 5).
 //
-// +kubebuilder:validation:Enum=hierarchical;oldestWins;none;fieldConflict;collect
+// +kubebuilder:validation:Enum=hierarchical;oldestWins;none;alone;fieldConflict;collect
 type SameTarget string
 
 // The values of SameTarget.
@@ -202,6 +214,9 @@ const (
 	OldestWins SameTarget = "oldestWins"
 	// None accepts the oldest policy; the others are Conflicted.
 	None SameTarget = "none"
+	// Alone accepts a policy that is the only one. Of several, the newer ones are
+	// Conflicted, and the oldest has no effect either.
+	Alone SameTarget = "alone"
 	// FieldConflict accepts all policies except those with a rule key of an older
 	// one, which are Conflicted.
 	FieldConflict SameTarget = "fieldConflict"
@@ -219,11 +234,16 @@ type ProfileOrder struct {
 	//
 	// +optional
 	Then *OrderKey `json:"then,omitempty"`
-	// AcrossLevels applies the order to the policies of all levels together, in
-	// kinds whose sameTarget is collect.
+	// AcrossLevels applies the order, and after it age, to the policies of all levels
+	// together, in kinds whose sameTarget is collect. Between policies with the same place
+	// in the order, those in the mesh's namespace are first.
 	//
 	// +optional
 	AcrossLevels bool `json:"acrossLevels,omitempty"`
+	// MeshLast is set if those in the mesh's namespace are last.
+	//
+	// +optional
+	MeshLast bool `json:"meshLast,omitempty"`
 	// Equal requires that all policies on a rule of a route, and on the route, have the
 	// same place in the order: those on the route that differ have no effect.
 	//

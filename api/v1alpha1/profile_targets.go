@@ -36,15 +36,37 @@ type ProfileTargets struct {
 	UnnamedRules bool `json:"unnamedRules,omitempty"`
 	// NotShared lists what a policy must not share with objects that it does not target, so
 	// that it has no effect where it does. Port: on a listener or a listener set, the port
-	// of a listener of protocol HTTP, with other such listeners of the gateway. Path: on a
-	// route, a path of its matches, with other routes on the hostname at the listener.
+	// of a listener of protocol HTTP, with other such listeners of the gateway; one on a
+	// listener keeps policies on its parent off this listener, too. Path: on a
+	// route, a path of its matches, with other routes on the hostname and port; then it
+	// has no effect on other targets either.
 	//
 	// +kubebuilder:validation:MaxItems=2
 	// +listType=atomic
 	// +optional
 	NotShared []SharedPart `json:"notShared,omitempty"`
+	// Listeners lists what a listener must have, so that policies have an effect on it and
+	// on the routes that are attached there: Own, that it is one of a Gateway and not of a
+	// ListenerSet; Hostname, a hostname; TLS, a protocol with TLS. With First, the listeners
+	// on a port have the policies of the first of them.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +optional
+	Listeners []ListenerTrait `json:"listeners,omitempty"`
+	// SetSections is set for kinds whose implementation looks up the sectionName of a
+	// target Gateway among the listeners of its ListenerSets, if it has no such listener.
+	//
+	// +optional
+	SetSections bool `json:"setSections,omitempty"`
+	// AllOrNone is set for kinds whose implementation accepts a policy on all of its
+	// targets or on none: one that conflicts with another policy on a target has no effect
+	// on any.
+	//
+	// +optional
+	AllOrNone bool `json:"allOrNone,omitempty"`
 	// Namespaces defines whether a target may be in another namespace than its
-	// policy: own, referenceGrant, consumer or free. It defaults to own.
+	// policy: own, ignored, referenceGrant, consumer or free. It defaults to own.
 	//
 	// +optional
 	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
@@ -66,6 +88,19 @@ type ProfileTargets struct {
 	// +optional
 	Implicit *ImplicitTarget `json:"implicit,omitempty"`
 }
+
+// ListenerTrait is what a listener has.
+//
+// +kubebuilder:validation:Enum=Own;Hostname;TLS;First
+type ListenerTrait string
+
+// The traits of listeners.
+const (
+	ListenerOwn      ListenerTrait = "Own"
+	ListenerHostname ListenerTrait = "Hostname"
+	ListenerTLS      ListenerTrait = "TLS"
+	ListenerFirst    ListenerTrait = "First"
+)
 
 // SharedPart is what several targets may share.
 //
@@ -120,13 +155,16 @@ const (
 // TargetNamespaces defines under which condition a target may be in another namespace
 // than its policy.
 //
-// +kubebuilder:validation:Enum=own;referenceGrant;consumer;free
+// +kubebuilder:validation:Enum=own;ignored;referenceGrant;consumer;free
 type TargetNamespaces string
 
 // The values of TargetNamespaces (SEMANTICS section 5).
 const (
 	// NamespacesOwn requires a target in the policy's own namespace.
 	NamespacesOwn TargetNamespaces = "own"
+	// NamespacesIgnored does not read the namespace of a reference: the target is in the
+	// policy's own.
+	NamespacesIgnored TargetNamespaces = "ignored"
 	// NamespacesReferenceGrant requires a ReferenceGrant in the target's namespace.
 	NamespacesReferenceGrant TargetNamespaces = "referenceGrant"
 	// NamespacesConsumer allows any namespace, but the policy affects only traffic from
@@ -147,4 +185,9 @@ type ImplicitTarget struct {
 	//
 	// +optional
 	MeshNamespace string `json:"meshNamespace,omitempty"`
+	// One is set if only the oldest policy without a target in a namespace is accepted,
+	// whatever sameTarget is.
+	//
+	// +optional
+	One bool `json:"one,omitempty"`
 }

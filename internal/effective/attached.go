@@ -70,12 +70,9 @@ func (a *Attachments) OnSections(l *gateway.ListenerMatch) bool {
 	own := func(on []attachment) bool {
 		return slices.ContainsFunc(on, func(at attachment) bool { return !at.target.Whole() || at.target.Consumer })
 	}
-	if l.Set != nil && a.walk.attachedTo(l.Set.Ref()) != nil {
-		return true
-	}
 	return slices.ContainsFunc(a.walk.kinds, func(k kindWalk) bool {
-		on := &k.attached
-		return own(on.gateway) || own(on.service) || own(on.serviceNamespace)
+		on, set := &k.attached, k.first(l).Set
+		return set != nil && a.walk.attachedTo(set.Ref()) != nil || own(on.gateway) || own(on.service) || own(on.serviceNamespace)
 	})
 }
 
@@ -183,15 +180,8 @@ func (w *walk) attachedOn(kind int, p gateway.Path) attachedKind {
 // addAttached adds the policies of a kind on a path.
 func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p gateway.Path) {
 	k := &w.kinds[kind]
-	var set, backend []attachment
-	if p.Set != nil {
-		set = ofKind(w.attachedTo(p.Set.Ref()), kind)
-	}
-	if p.Backend != nil && !sameService(p) {
-		backend = ofKind(w.attachedTo(p.Backend.Object), kind)
-	}
 	p = k.shape.markNamespaces(p)
-	k.buildStack(&p, set, backend)
+	w.buildStack(kind, &p)
 	k.stack.setReadings(k.kind, false)
 	for i := range k.stack.layers {
 		l, policy := &k.stack.layers[i], k.stack.policies[i]

@@ -1,6 +1,8 @@
 package effective
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -33,7 +35,7 @@ func (w *walk) findAttached(object api.Ref) [][]attachment {
 		return nil
 	}
 	for i := range out {
-		out[i] = acceptedOn(w.kinds[i].kind, out[i])
+		out[i] = w.kinds[i].sharing.counted(out[i])
 	}
 	return out
 }
@@ -52,15 +54,6 @@ func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 	return -1
 }
 
-// acceptedOn returns the policies of an object without those that conflict with an
-// older one.
-func acceptedOn(k *policykind.Kind, all []attachment) []attachment {
-	if len(all) > 1 && mayConflict(k) {
-		return accepted(all)
-	}
-	return all
-}
-
 // targetMissing reports whether an object that other objects refer to does not exist:
 // a class or a backend. A policy on it has no target.
 func targetMissing(v *snapshot.View, object api.Ref) bool {
@@ -72,16 +65,24 @@ func targetMissing(v *snapshot.View, object api.Ref) bool {
 	}
 }
 
-// mayConflict reports whether policies of the kind can conflict on a target.
-func mayConflict(k *policykind.Kind) bool {
-	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict
+// counted returns the policies of an object that are on its paths: the accepted ones, or all
+// in kinds in which several exclude each other.
+func (s *sharing) counted(all []attachment) []attachment {
+	if s.kind.SameTarget == api.Alone {
+		return all
+	}
+	return s.accepted(all)
 }
 
-// accepted returns the policies without those that conflict with an older one.
-func accepted(all []attachment) []attachment {
+// accepted returns the policies of an object without those that conflict with an older
+// one.
+func (s *sharing) accepted(all []attachment) []attachment {
+	if !s.kind.MayConflict() || len(all) == 0 || len(all) == 1 && !s.kind.Targets.AllOrNone {
+		return all
+	}
 	var out []attachment
 	for _, a := range oldestFirst(all) {
-		if conflictingPolicy(a, out) == nil {
+		if s.rival(a, out) == nil {
 			out = append(out, a)
 		}
 	}
@@ -89,19 +90,54 @@ func accepted(all []attachment) []attachment {
 }
 
 func oldestFirst(all []attachment) []attachment {
-	return slices.SortedStableFunc(slices.Values(all), func(a, b attachment) int {
-		return merge.Compare(merge.Layer{Policy: &a.policy.Policy}, merge.Layer{Policy: &b.policy.Policy})
-	})
+	return slices.SortedStableFunc(slices.Values(all), func(a, b attachment) int { return compareAge(a.policy, b.policy) })
 }
 
-// conflictingPolicy returns the accepted policy with which another one conflicts, or
-// nil (SEMANTICS section 5, none and fieldConflict).
-func conflictingPolicy(a attachment, accepted []attachment) *policykind.Policy {
-	for _, h := range accepted {
-		if h.policy == a.policy || !h.target.SamePlace(a.target) {
-			continue
+func compareAge(a, b *policykind.Policy) int {
+	return merge.Compare(merge.Layer{Policy: &a.Policy}, merge.Layer{Policy: &b.Policy})
+}
+
+// rival returns the policy that keeps another one off its target, or nil: an accepted one
+// on that target, or on any target of a policy that is accepted on all or on none.
+func (s *sharing) rival(a attachment, accepted []attachment) *policykind.Policy {
+	if !s.kind.Targets.AllOrNone {
+		return s.conflicting(a, accepted)
+	}
+	rival, known := s.rivals[a.policy]
+	if known {
+		return rival
+	}
+	for _, t := range s.view.Targets(a.policy) {
+		if rival == nil && t.Refused == "" && Exists(s.view, s.kind, t) {
+			older := slices.DeleteFunc(s.on(t.Ref), func(o attachment) bool { return compareAge(o.policy, a.policy) >= 0 })
+			rival = s.conflicting(attachment{a.policy, t}, s.accepted(older))
 		}
-		if a.policy.Kind.SameTarget == api.None || rulesConflict(h.policy, a.policy) {
+	}
+	if s.rivals == nil {
+		s.rivals = make(map[*policykind.Policy]*policykind.Policy)
+	}
+	s.rivals[a.policy] = rival
+	return rival
+}
+
+// on returns the policies of the kind on an object.
+func (s *sharing) on(object api.Ref) []attachment {
+	var out []attachment
+	for p, t := range s.view.On(object) {
+		if p.Kind == s.kind && p.Invalid == nil && t.Refused == "" {
+			out = append(out, attachment{p, t})
+		}
+	}
+	return out
+}
+
+// conflicting returns the accepted policy with which another one conflicts on its target, or
+// nil (SEMANTICS section 5, none and fieldConflict). One that has no effect because of what
+// it shares conflicts with none.
+func (s *sharing) conflicting(a attachment, accepted []attachment) *policykind.Policy {
+	for _, h := range accepted {
+		if h.policy != a.policy && h.target.SamePlace(a.target) && (s.kind.OnlyOne(a.target) || s.kind.SameTarget == api.FieldConflict && rulesConflict(h.policy, a.policy)) &&
+			s.sharedPath(a.policy) == "" && s.sharedPath(h.policy) == "" {
 			return h.policy
 		}
 	}
@@ -139,19 +175,39 @@ func rulesOverlap(a, b []merge.Rule) bool {
 // Holder returns the policy that is accepted on a target of p, which must not be a
 // selector: p itself, or an older policy that it conflicts with.
 func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
-	if !mayConflict(p.Kind) {
+	if !p.Kind.MayConflict() {
 		return p
 	}
-	var all []attachment
-	for other, target := range v.On(t.Ref) {
-		if other.Kind == p.Kind && other.Invalid == nil && target.Refused == "" {
-			all = append(all, attachment{other, target})
+	s := sharing{view: v, kind: p.Kind}
+	return cmp.Or(s.rival(attachment{p, t}, s.accepted(s.on(t.Ref))), p)
+}
+
+// together are policies that have an effect on all of their targets or on none, and whose
+// other targets were looked up.
+type together map[*policykind.Policy]bool
+
+// from yields the targets of such policies on an object, of each policy once.
+func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		if !slices.ContainsFunc(v.Populated(), isTogether) {
+			return
+		}
+		for p := range v.On(object) {
+			if !isTogether(p.Kind) || seen[p] {
+				continue
+			}
+			seen[p] = true
+			for _, t := range v.Targets(p) {
+				if t.Selector == nil && !yield(t.Ref) {
+					return
+				}
+			}
 		}
 	}
-	if rival := conflictingPolicy(attachment{p, t}, accepted(all)); rival != nil {
-		return rival
-	}
-	return p
+}
+
+func isTogether(k *policykind.Kind) bool {
+	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }
 
 // attachments are the policies of a kind on the objects of one root and one route.

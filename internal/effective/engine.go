@@ -120,19 +120,30 @@ func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any
 	return shown.Spec()
 }
 
-// collected returns the rules of a kind that collects, from the highest to the lowest,
-// or first in the kind's own order if that applies across levels.
+// collected returns the rules of a kind that collects, from the highest to the lowest, or in
+// the kind's own order if that applies across levels.
 func (e *Effective) collected() []merge.Effective {
-	across := e.Kind.Order != nil && e.Kind.Order.AcrossLevels
 	rules := slices.Clone(e.Rules)
 	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
 		x, y := a.From.Policy, b.From.Policy
-		own := 0
-		if across {
-			own = cmp.Compare(x.Rank, y.Rank)
+		if o := e.Kind.Order; o != nil && o.AcrossLevels {
+			return cmp.Or(cmp.Compare(x.Rank, y.Rank), merge.Compare(e.acrossLevels(x), e.acrossLevels(y)))
 		}
-		return cmp.Or(own,
-			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}))
+		return merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))})
 	})
 	return rules
+}
+
+// acrossLevels returns the layer of a policy by which it is ordered in a kind whose order
+// applies across levels: at a level of its own in the mesh's namespace.
+func (e *Effective) acrossLevels(p *merge.Policy) merge.Layer {
+	implicit, level := e.Kind.Targets.Implicit, 0
+	switch {
+	case implicit == nil || p.Namespace != implicit.MeshNamespace:
+	case e.Kind.Order.MeshLast:
+		level = 1
+	default:
+		level = -1
+	}
+	return merge.Layer{Policy: p, Level: level}
 }

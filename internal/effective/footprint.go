@@ -49,7 +49,7 @@ func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint 
 	f := newFootprint()
 	reroutes, scope := reroutesRequests(objects), ScopeOf(objects...)
 	for _, v := range views {
-		t := tracer{f, v, make(map[api.Ref]bool)}
+		t := tracer{f, v, make(map[api.Ref]bool), make(together)}
 		for _, o := range objects {
 			if o == nil {
 				continue
@@ -204,6 +204,7 @@ type tracer struct {
 	*Footprint
 	view *snapshot.View
 	seen map[api.Ref]bool // by relate
+	together
 }
 
 // addChange adds what an object names, whether it exists or not.
@@ -217,7 +218,12 @@ func (t tracer) addChange(o snapshot.Object) {
 		t.touched[grantsOf(o.Namespace)], t.related[grantsOf("")] = true, true
 		t.related[(&gateway.Namespace{Name: o.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
 	default:
-		t.touched[o.Ref()] = true
+		t.touch(o.Ref())
+		if r, ok := o.(*gateway.Route); ok && notShared(t.view, api.SharedPath) {
+			for other := range sharingPath(t.view, r) {
+				t.touch(other.Ref())
+			}
+		}
 		t.relateDependencies(o)
 	}
 	if s, ok := o.(*gateway.ListenerSet); ok {
@@ -253,9 +259,16 @@ func (t tracer) addPolicy(p *policykind.Policy) {
 	}
 }
 
+// touch adds an object as touched, and those whose paths change with its own.
 func (t tracer) touch(ref api.Ref) {
 	t.touched[ref] = true
 	t.relate(ref)
+	if s, ok := t.view.Get(ref).(*gateway.ListenerSet); ok && portsMatter(t.view) {
+		t.touched[(&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()] = true
+	}
+	for other := range t.from(t.view, ref) {
+		t.touch(other)
+	}
 }
 
 // relate adds an object as related, what can select it, and what it depends on.

@@ -315,6 +315,8 @@ func Describe(v *snapshot.View, p *policykind.Policy, t api.Target) string {
 	switch {
 	case t.Refused != "":
 		return t.Refused
+	case t.By != nil && !targets(v, *t.By, target):
+		return fmt.Sprintf("%s conflicts with %s on another target: policies of kind %s have an effect on all of their targets, or on none", p.Ref(), *t.By, p.Kind.Kind)
 	case t.By != nil:
 		return fmt.Sprintf("%s already has %s, which is %s", target, *t.By, OlderText(p, v.Get(*t.By)))
 	case t.Selector != "":
@@ -322,6 +324,16 @@ func Describe(v *snapshot.View, p *policykind.Policy, t api.Target) string {
 	default:
 		return target.String() + " does not exist" + sectionHint(p.Kind, t)
 	}
+}
+
+// targets reports whether a policy has a target in the same place.
+func targets(v *snapshot.View, by api.Ref, at policykind.Target) bool {
+	for p, t := range v.On(at.Ref) {
+		if p.Ref() == by && t.SamePlace(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // OlderText says why another policy comes before one on the same target.
@@ -387,8 +399,11 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	switch o := v.Get(t.Ref).(type) {
 	case *gateway.Class, *gateway.Namespace:
 		return t.Whole()
-	case *gateway.Gateway, *gateway.ListenerSet:
-		return t.Whole() || gateway.HasListener(listenersOf(o), t.Section, t.Port)
+	case *gateway.Gateway:
+		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port) || k.Targets.SetSections &&
+			slices.ContainsFunc(v.Listeners(o), func(m gateway.ListenerMatch) bool { return onListener(&t, m.Listener) })
+	case *gateway.ListenerSet:
+		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
 	case *gateway.Route:
 		return t.Whole() || len(rulesAt(k, o, t)) > 0
 	case *gateway.Service:

@@ -32,6 +32,7 @@ type plan struct {
 	sets    orderedSet[*gateway.ListenerSet]
 	routes  orderedSet[*gateway.Route]
 	virtual orderedSet[api.Ref]
+	seen    together
 }
 
 // orderedSet is a set in insertion order.
@@ -54,7 +55,7 @@ func (o *orderedSet[T]) add(v T) {
 // plan resolves a scope. Its cost depends only on what is under the objects of the
 // scope.
 func (s Scope) plan(v *snapshot.View) *plan {
-	p := &plan{view: v}
+	p := &plan{view: v, seen: make(together)}
 	if s.All {
 		p.addAll()
 		return p
@@ -71,7 +72,7 @@ func (s Scope) plan(v *snapshot.View) *plan {
 	for _, policy := range s.Policies {
 		for _, t := range v.Targets(policy) {
 			if t.Virtual {
-				p.virtual.add(t.Ref)
+				p.addVirtual(t.Ref)
 			}
 			if t.Selector == nil {
 				p.addObject(t.Ref)
@@ -110,6 +111,7 @@ func (p *plan) addObject(ref api.Ref) {
 		p.addAll()
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		p.addNamespace(ref.Name)
+		p.addVirtual(ref)
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
@@ -129,6 +131,22 @@ func (p *plan) addObject(ref api.Ref) {
 		p.addServicesOf(g)
 	}
 	p.addExisting(ref)
+	for other := range p.seen.from(p.view, ref) {
+		p.addObject(other)
+	}
+}
+
+// addVirtual adds a virtual target. In a virtual namespace, it adds those in it.
+func (p *plan) addVirtual(ref api.Ref) {
+	p.virtual.add(ref)
+	if ref.PolicyKind() != (api.PolicyKind{Kind: gateway.KindNamespace}) {
+		return
+	}
+	for _, in := range virtualTargets(p.view) {
+		if in.Namespace == ref.Name {
+			p.virtual.add(in)
+		}
+	}
 }
 
 // addExisting adds an object if it exists.
@@ -138,7 +156,7 @@ func (p *plan) addExisting(ref api.Ref) {
 		p.roots.add(root{gateway: o})
 	case *gateway.ListenerSet:
 		p.sets.add(o)
-		if notShared(p.view, api.SharedPort) && !p.gatewayOf(o).isZero() {
+		if portsMatter(p.view) && !p.gatewayOf(o).isZero() {
 			p.roots.add(p.gatewayOf(o))
 		}
 	case *gateway.Route:
@@ -146,6 +164,9 @@ func (p *plan) addExisting(ref api.Ref) {
 		if notShared(p.view, api.SharedPath) {
 			for r := range sharingPath(p.view, o) {
 				p.routes.add(r)
+				for other := range p.seen.from(p.view, r.Ref()) {
+					p.addObject(other)
+				}
 			}
 		}
 	case *gateway.Service:

@@ -47,6 +47,9 @@ func walkOnce(t testing.TB, engine *effective.Engine, v *snapshot.View, s effect
 	t.Helper()
 	out := make(map[pathID]string)
 	require.NoError(t, engine.Walk(v, s, false, unlimited(), func(e *effective.Effective) error {
+		if len(e.Outcomes) == 0 { // all policies on it are ignored
+			return nil
+		}
 		at := pathID{e.Kind.Kind, e.Path.ID()}
 		_, twice := out[at]
 		require.False(t, twice, "%s is visited twice", at)
@@ -167,7 +170,7 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 		empty := p.After != nil && len(p.After.Outcomes) == 0 // the walks do not show it
 		at := pathID{p.Effective().Kind.Kind, p.Effective().Path.ID()}
 		old, now := "none", "gone"
-		if p.Before != nil {
+		if p.Before != nil && len(p.Before.Outcomes) > 0 {
 			old = dump(p.Before)
 		}
 		if p.After != nil && !empty {
@@ -176,7 +179,7 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 		if p.Before != nil && (empty && p.After.Path.Listener != nil || p.Effective().Path.Service != nil && narrower(p.Before.Path, p.After)) {
 			at.ID = p.Before.Path.ID()
 		}
-		if old != now {
+		if old != now && (old != "none" || now != "gone") {
 			out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
 		}
 		return nil

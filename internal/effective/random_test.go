@@ -32,7 +32,7 @@ attachment: {parametersRef: true}
 blocks: {bare: {field: a, overrides: ["1", ""], levels: [GatewayClass]}}
 levels: [GatewayClass, Gateway]`),
 	worlds.ClassProfileDoc("inherited", "AtListener", `
-targets: {fields: [targetRefs], namespaces: referenceGrant}
+targets: {fields: [targetRefs], namespaces: referenceGrant, allOrNone: true, listeners: [First]}
 levels: [GatewayNamespace, Gateway, ListenerSet, Listener]
 sameTarget: fieldConflict`),
 	worlds.ClassProfileDoc("inherited", "AtRoute", `
@@ -47,7 +47,9 @@ sameTarget: oldestWins
 strategy: {allowed: [merge]}`),
 	worlds.ClassProfileDoc("direct", "AtBackend", `
 targets: {fields: [targetRefs], namespaces: referenceGrant}
-levels: [Gateway, Route, Backend]`),
+levels: [Gateway, Route, Rule, Backend]
+joinedLevels: [[Rule, Backend]]
+sameTarget: alone`),
 	worlds.ClassProfileDoc("inherited", "InMesh", `
 targets: {fields: [targetRefs], namespaces: consumer, implicit: {meshNamespace: infra}}
 levels: [Mesh, ServiceNamespace, Service]
@@ -66,7 +68,7 @@ strategy: {allowed: [merge]}
 fields:
 - {rule: b, route: "spec.rules[*].filters[*].value"}`),
 	worlds.ClassProfileDoc("inherited", "Virtually", `
-targets: {fields: [targetRefs], kinds: [{group: "*", kind: "*"}, {group: example.com, kind: Bucket, virtual: true}]}
+targets: {fields: [targetRefs], kinds: [{group: "*", kind: "*"}, {group: example.com, kind: Bucket, virtual: true}, {group: "", kind: Namespace, virtual: true}]}
 levels: [Gateway, Route, Backend]`),
 )
 

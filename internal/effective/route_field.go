@@ -18,7 +18,8 @@ type member struct {
 	// fields has the route's own values as the lowest policy.
 	fields  merge.Policy
 	version uint64
-	// places has all fields that are controlled, set or not.
+	// places has all fields that are controlled, set or not, but those of items of a list
+	// that do not exist.
 	places []field
 }
 
@@ -52,13 +53,23 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 		if !slices.Contains(f.Kinds, r.Kind) {
 			continue
 		}
+		if !f.InItems() && !slices.Contains(names, "") {
+			names = append(names, "")
+		}
 		at := fieldCursor{rule: rule}
+		if f.Unless != nil && slices.ContainsFunc(at.find(map[string]any{"spec": r.Spec()}, f.Unless), func(v fieldValue) bool { return v.value != nil }) {
+			continue
+		}
 		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
 			if !slices.Contains(names, found.member) {
 				names = append(names, found.member)
 			}
+			if slices.ContainsFunc(values[found.member], func(r merge.Rule) bool { return f.Rule.Holds(r.Key) }) {
+				continue // another field of the rule is set
+			}
 			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
-			places[found.member] = append(places[found.member], field{f.Rule, found.at})
+			unset := slices.DeleteFunc(places[found.member], func(p field) bool { return p.rule == f.Rule })
+			places[found.member] = append(unset, field{f.Rule, found.at})
 		}
 	}
 	out := make([]member, 0, len(names))
@@ -97,6 +108,11 @@ func (c fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 		return []fieldValue{{c, object}}
 	}
 	s, rest := route[0], route[1:]
+	if list, ok := object.([]any); ok {
+		if object, c = c.firstWith(list, s.Name); object == nil {
+			return nil
+		}
+	}
 	content, ok := object.(map[string]any)
 	if !ok && c.member != "" {
 		return nil // this item has no such object
@@ -132,6 +148,17 @@ func (c fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 		out = append(out, next.find(item, rest)...)
 	}
 	return out
+}
+
+// firstWith returns the first item of a list that has a field.
+func (c fieldCursor) firstWith(list []any, name string) (any, fieldCursor) {
+	for i, item := range list {
+		if content, _ := item.(map[string]any); content[name] != nil {
+			c.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", i))
+			return content, c
+		}
+	}
+	return nil, c
 }
 
 // memberName returns the name of an item: its field path below the rule.

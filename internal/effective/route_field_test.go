@@ -81,9 +81,16 @@ func TestControlledFieldChange(t *testing.T) {
 	}
 }
 
-// Policies stay on the path if the route has a list where the profile expects none.
-func TestControlledFieldNotFound(t *testing.T) {
-	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
-		gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: [{timeout: 9s}]}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))
-	assert.Equal(t, []string{"r#rule-1: b=5s p/bare"}, fielded(t, v))
+// A list without [*] stands for its first item that has the field. Policies stay on the
+// path if none has it.
+func TestControlledFieldOfAnyItem(t *testing.T) {
+	for filters, want := range map[string]string{
+		"[{}, {timeout: 9s}, {timeout: 8s}]": "r#rule-1: b=9s r/object",
+		"[{}]":                               "r#rule-1: b=5s p/bare",
+		"[]":                                 "r#rule-1: b=5s p/bare",
+	} {
+		v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
+			gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: "+filters+"}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))
+		assert.Equal(t, []string{want}, fielded(t, v), filters)
+	}
 }

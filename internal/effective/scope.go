@@ -58,7 +58,7 @@ func virtualTargets(v *snapshot.View) []api.Ref {
 			continue
 		}
 		for policy := range v.Policies(k.Ref()) {
-			for _, t := range policy.Targets {
+			for _, t := range v.Targets(policy) {
 				if t.Virtual {
 					out.add(t.Ref)
 				}

@@ -12,11 +12,14 @@ import (
 )
 
 // sharing finds the policies of a kind that have no effect because of others beside them
-// (targets.notShared and order.equal of the profile).
+// (sameTarget, order.equal, targets.allOrNone and targets.notShared of the profile).
 type sharing struct {
+	view    *snapshot.View
+	kind    *policykind.Kind
 	gateway *gateway.Gateway
 	ports   map[sharedPort]int // listeners of the gateway
 	routes  map[*policykind.Policy]string
+	rivals  map[*policykind.Policy]*policykind.Policy
 }
 
 // sharedPort is a port of listeners of protocol HTTP: of all, or of those of one parent.
@@ -30,19 +33,11 @@ func (s *sharing) reason(k *kindWalk, p *policykind.Policy, l gateway.Level) str
 	if k.kind.Order != nil && k.kind.Order.Equal {
 		return unequal(k, p)
 	}
-	for _, part := range k.kind.Targets.NotShared {
-		why := ""
-		switch {
-		case part == api.SharedPath:
-			why = s.sharedPath(k, p)
-		case l == gateway.LevelListener || l == gateway.LevelListenerSet:
-			why = s.sharedPort(k, l)
-		}
-		if why != "" {
-			return why
-		}
+	why := s.sharedPath(p)
+	if why == "" && (l == gateway.LevelListener || l == gateway.LevelListenerSet) && slices.Contains(k.kind.Targets.NotShared, api.SharedPort) {
+		why = s.sharedPort(k, l)
 	}
-	return ""
+	return why
 }
 
 // sharedPort returns the reason for a policy on the listener, or listener set, of the path.
@@ -72,18 +67,18 @@ func (s *sharing) sharedPort(k *kindWalk, l gateway.Level) string {
 }
 
 // sharedPath returns the reason for a policy that targets routes.
-func (s *sharing) sharedPath(k *kindWalk, p *policykind.Policy) string {
+func (s *sharing) sharedPath(p *policykind.Policy) string {
 	why, known := s.routes[p]
-	if known {
+	if known || !slices.Contains(s.kind.Targets.NotShared, api.SharedPath) {
 		return why
 	}
-	targets := k.view.Targets(p)
+	targets := s.view.Targets(p)
 	for _, t := range targets {
-		route, ok := k.view.Get(t.Ref).(*gateway.Route)
+		route, ok := s.view.Get(t.Ref).(*gateway.Route)
 		if !ok {
 			continue
 		}
-		for other := range sharingPath(k.view, route) {
+		for other := range sharingPath(s.view, route) {
 			if slices.ContainsFunc(targets, func(t policykind.Target) bool { return t.Ref == other.Ref() }) {
 				continue
 			}
@@ -92,7 +87,7 @@ func (s *sharing) sharedPath(k *kindWalk, p *policykind.Policy) string {
 				name = "a route of another namespace; use another path"
 			}
 			why = fmt.Sprintf("policies of kind %s have no effect on a route that shares a hostname, port and path with one that they do not target: %s shares one with %s",
-				k.kind.Kind, route.Ref(), name)
+				s.kind.Kind, route.Ref(), name)
 		}
 	}
 	if s.routes == nil {
@@ -132,6 +127,14 @@ func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
 			}
 		}
 	}
+}
+
+// portsMatter reports whether the policies on a listener depend on others on its port, in some
+// kind with policies.
+func portsMatter(v *snapshot.View) bool {
+	return notShared(v, api.SharedPort) || slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool {
+		return slices.Contains(k.Targets.Listeners, api.ListenerFirst)
+	})
 }
 
 // notShared reports whether some kind with policies must not share something.

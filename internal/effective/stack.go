@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -18,11 +19,12 @@ type stack struct {
 	client   string               // namespace that the traffic comes from
 	ignored  []*policykind.Policy // that have no effect on the path
 	shared   string               // why an ignored policy has none, if it shares its target
+	held     bool                 // such a policy on the listener keeps those above off it
 }
 
 // reset clears the stack for a path.
 func (s *stack) reset(p *gateway.Path) *stack {
-	s.layers, s.policies, s.versions, s.ignored, s.shared = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], ""
+	s.layers, s.policies, s.versions, s.ignored, s.shared, s.held = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], "", false
 	s.path, s.client = *p, clientOf(p)
 	return s
 }
@@ -31,12 +33,12 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addA
 
 // addAt is add for one of several places of a level.
 func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
-	if k.unread.levels.has(l) {
+	if k.unread.levels.has(l) || missingTrait(k.kind, &s.path) != "" {
 		s.ignored = append(s.ignored, p)
 		return
 	}
 	if why := k.sharing.reason(k, p, l); why != "" {
-		s.ignored, s.shared = append(s.ignored, p), why
+		s.ignored, s.shared, s.held = append(s.ignored, p), why, s.held || l == gateway.LevelListener
 		return
 	}
 	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget})
@@ -54,20 +56,23 @@ func (s *stack) matches(f *folded) bool {
 	})
 }
 
-// buildStack collects the layers of a path. set and backend are the policies on its
-// listener set and backend.
-func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
+// buildStack collects the layers of a path.
+func (w *walk) buildStack(kind int, p *gateway.Path) {
+	k := &w.kinds[kind]
 	on, s := &k.attached, k.stack.reset(p)
 	k.addWhole(s, on.mesh, gateway.LevelMesh)
 	if p.Gateway != nil {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
-		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
-			return p.Set == nil && onListener(t, p.Listener)
-		})
-		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
-			return onListener(t, p.Listener)
-		})
+		own := &gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+		first := k.first(own)
+		if first != own {
+			w.ignoreOwn(kind, own, first)
+		}
+		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, k.throughListener(first))
+		if first.Set != nil {
+			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, k.throughListener(first))
+		}
 	}
 	if p.Service != nil {
 		if p.ServiceNamespace {
@@ -84,10 +89,94 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		})
 		k.addFilters(s, on.route, p.Rule)
 	}
-	if p.Backend != nil {
-		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+	if p.Backend != nil && !sameService(*p) {
+		k.addSections(s, w.onBackend(kind, p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
+	}
+	s.exclude(k)
+}
+
+// exclude ignores all policies of the path if one keeps the others off it, and in some kinds
+// those on a level with several.
+func (s *stack) exclude(k *kindWalk) {
+	if !s.held && k.kind.SameTarget != api.Alone {
+		return
+	}
+	kept := s.layers[:0:0]
+	for i, l := range s.layers {
+		several := k.kind.SameTarget == api.Alone && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
+		if several {
+			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
+		}
+		if s.held || several {
+			s.ignored = append(s.ignored, s.policies[i])
+			continue
+		}
+		s.policies[len(kept)], s.versions[len(kept)] = s.policies[i], s.versions[i]
+		kept = append(kept, l)
+	}
+	s.layers, s.policies, s.versions = kept, s.policies[:len(kept)], s.versions[:len(kept)]
+}
+
+// onBackend returns the policies on the backend of a path, with those on the other backends
+// of the rule in kinds that join them.
+func (w *walk) onBackend(kind int, p *gateway.Path) []attachment {
+	out := ofKind(w.attachedTo(p.Backend.Object), kind)
+	if !w.kinds[kind].kind.JoinsBackends() {
+		return out
+	}
+	out = slices.Clone(out)
+	for _, b := range p.Route.Rules[p.Rule].Backends {
+		for _, a := range ofKind(w.attachedTo(b.Object), kind) {
+			known := slices.ContainsFunc(out, func(o attachment) bool { return o.policy == a.policy })
+			if !known && a.target.Whole() && reaches(w.view, p.Route, b.Object) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// first returns the listener whose policies a listener has: in some kinds, the first one on
+// its port.
+func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
+	if l.Gateway == nil || l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
+		return l
+	}
+	all := k.view.Listeners(l.Gateway)
+	i := slices.IndexFunc(all, func(o gateway.ListenerMatch) bool { return o.Listener.Port == l.Listener.Port })
+	if i < 0 || all[i].Parent() == l.Parent() && all[i].Listener.Name == l.Listener.Name {
+		return l
+	}
+	return &all[i]
+}
+
+// throughListener returns a function that reports whether a target of a gateway or listener
+// set selects a listener.
+func (k *kindWalk) throughListener(l *gateway.ListenerMatch) func(*policykind.Target) bool {
+	return func(t *policykind.Target) bool {
+		own := l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
+		return own && onListener(t, l.Listener)
+	}
+}
+
+// ignoreOwn ignores the policies of a listener of which another one is the first.
+func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
+	k := &w.kinds[kind]
+	s, all := &k.stack, k.attached.gateway
+	if own.Set != nil && own.Parent() != first.Parent() {
+		all = slices.Concat(all, ofKind(w.attachedTo(own.Set.Ref()), kind))
+	}
+	through, counted := k.throughListener(own), k.throughListener(first)
+	for _, a := range all {
+		inSet := a.target.Whole() && a.target.Ref.Kind != gateway.KindGateway
+		if inSet || !a.target.Whole() && through(&a.target) && !counted(&a.target) {
+			s.ignored = append(s.ignored, a.policy)
+			s.shared = fmt.Sprintf("policies of kind %s have no effect on %s: those on %s, the first listener on port %d, have", k.kind.Kind,
+				gateway.Path{Gateway: own.Gateway, Set: own.Set, Listener: own.Listener}.Element(gateway.LevelListener),
+				gateway.Path{Gateway: first.Gateway, Set: first.Set, Listener: first.Listener}.Element(gateway.LevelListener), own.Listener.Port)
+		}
 	}
 }
 
@@ -164,6 +253,12 @@ func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
 		return
 	}
 	s.sort()
+	if s.path.Route != nil && slices.Contains(k.Strategy.PatchOn, s.path.Route.Kind) {
+		for i := range s.layers {
+			s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
+		}
+		return
+	}
 	var as *merge.Reading
 	var merged *merge.Layer
 	for i := len(s.layers) - 1; i >= 0; i-- {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -63,6 +64,8 @@ func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
 		return ""
 	case k.stack.shared != "":
 		return k.stack.shared
+	case u.controller == "" && missingTrait(k.kind, p) != "":
+		return fmt.Sprintf("policies of kind %s have no effect on %s", k.kind.Kind, missingTrait(k.kind, p))
 	case u.text != "":
 	case u.controller != "":
 		u.text = fmt.Sprintf("policies of kind %s are not read on %s: its GatewayClass %s has controller %s",
@@ -73,6 +76,25 @@ func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
 		u.text = fmt.Sprintf("policies of kind %s without a target have no effect at waypoint %s", k.kind.Kind, p.Gateway.Ref())
 	}
 	return u.text
+}
+
+// missingTrait returns the listeners that policies of a kind have no effect on, if that of a
+// path is one of them.
+func missingTrait(k *policykind.Kind, p *gateway.Path) string {
+	if p.Listener == nil {
+		return ""
+	}
+	for _, trait := range k.Targets.Listeners {
+		switch {
+		case trait == api.ListenerOwn && p.Set != nil:
+			return "the listeners of ListenerSets"
+		case trait == api.ListenerHostname && p.Listener.Hostname == "":
+			return "listeners without a hostname"
+		case trait == api.ListenerTLS && !p.Listener.TLS():
+			return "listeners without TLS"
+		}
+	}
+	return ""
 }
 
 // UnknownController is a GatewayClass of gateways that may or may not read the policies of

@@ -95,7 +95,7 @@ func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, v
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget()}
+		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels[gateway.LevelRouteNamespace]
 	}
 	return w
@@ -278,7 +278,7 @@ func (w *walk) enterRoute(r *gateway.Route) {
 		return true
 	})
 	for i := range w.kinds {
-		w.kinds[i].attached.route = acceptedOn(w.kinds[i].kind, w.kinds[i].attached.route)
+		w.kinds[i].attached.route = w.kinds[i].sharing.counted(w.kinds[i].attached.route)
 	}
 	if w.namespaceLevel {
 		namespace := w.attachedTo((&gateway.Namespace{Name: r.Namespace}).Ref())
@@ -371,8 +371,12 @@ func (w *walk) virtualPath(ref api.Ref) error {
 			}
 		}
 	}
+	namespace := w.attachedTo((&gateway.Namespace{Name: ref.Namespace}).Ref())
 	for i, all := range w.findAttached(ref) {
 		k := &w.kinds[i]
+		if len(all) > 0 { // those on a virtual namespace are on all in it
+			all = slices.Concat(ofKind(namespace, i), all)
+		}
 		k.unread = unread{} // that of the last root; no root follows
 		path := gateway.Path{Virtual: &ref, Rule: -1}
 		s := k.stack.reset(&path)
@@ -386,7 +390,8 @@ func (w *walk) virtualPath(ref api.Ref) error {
 				return slices.ContainsFunc(ports, func(port int32) bool { return k.onPort(t, ref, port) })
 			})
 		}
-		if len(s.layers) == 0 {
+		s.exclude(k)
+		if len(s.layers)+len(s.ignored) == 0 {
 			continue
 		}
 		if err := w.foldPath(i, path, nil); err != nil {
@@ -409,14 +414,7 @@ func (w *walk) path(kind int, p gateway.Path) error {
 		return nil
 	}
 	p = k.shape.markNamespaces(p)
-	var set, backend []attachment
-	if p.Set != nil {
-		set = ofKind(w.attachedTo(p.Set.Ref()), kind)
-	}
-	if p.Backend != nil && !sameService(p) {
-		backend = ofKind(w.attachedTo(p.Backend.Object), kind)
-	}
-	k.buildStack(&p, set, backend)
+	w.buildStack(kind, &p)
 	if len(k.stack.layers) == 0 && len(k.stack.ignored) == 0 && !k.empty {
 		return nil
 	}

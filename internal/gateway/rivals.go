@@ -3,6 +3,8 @@ package gateway
 import (
 	"iter"
 	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // Rival is a rule of a route that has a match of a rule of another one, on the same
@@ -47,7 +49,7 @@ type rivalSearch struct {
 
 // at looks for rivals at a listener, and reports whether to go on.
 func (s *rivalSearch) at(l *ListenerMatch) bool {
-	for o, segment := range s.router.neighbors(l, s.route) {
+	for o, segment := range s.router.neighbors(l, l.hostnames(s.route), s.route) {
 		if o.Kind == s.route.Kind && !s.compare(l, o, segment) {
 			return false
 		}
@@ -55,11 +57,11 @@ func (s *rivalSearch) at(l *ListenerMatch) bool {
 	return true
 }
 
-// neighbors yields the other routes at a listener that have a hostname of the route and
-// matches of paths with a first segment of its own, with that segment.
-func (r *Router) neighbors(l *ListenerMatch, route *Route) iter.Seq2[*Route, string] {
+// neighbors yields the other routes at a listener that have one of some hostnames and
+// matches of paths with a first segment of the route, with that segment.
+func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) iter.Seq2[*Route, string] {
 	return func(yield func(*Route, string) bool) {
-		for _, hostname := range l.hostnames(route) {
+		for _, hostname := range hostnames {
 			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
 				for _, segment := range route.Segments() {
 					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
@@ -74,17 +76,17 @@ func (r *Router) neighbors(l *ListenerMatch, route *Route) iter.Seq2[*Route, str
 }
 
 // SharingPath yields the other routes that have a path of the route, whatever its type, on
-// the same hostname of the same listener; some of them several times. It looks at no more
-// matches than maxRivalMatches.
+// the same hostname and port; some of them several times. It looks at no more matches than
+// maxRivalMatches.
 func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
-		left := maxRivalMatches
+		left, own, hosts := maxRivalMatches, make(map[int32][]string), r.listenerHosts()
+		for _, l := range r.ListenersOf(route) {
+			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.at(&l, l.hostnames(route))...)
+		}
 		for i := range r.listeners {
 			l := &r.listeners[i]
-			if !r.attached(l, route) {
-				continue
-			}
-			for o := range r.neighbors(l, route) {
+			for o := range r.neighbors(l, hosts.at(l, own[l.Listener.Port]), route) {
 				if left -= o.MatchCount(); left < 0 {
 					return
 				}
@@ -94,6 +96,37 @@ func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 			}
 		}
 	}
+}
+
+// listenerHosts are the hostnames of listeners, by their parent and port.
+type listenerHosts map[listenerHost]bool
+
+type listenerHost struct {
+	parent   api.Ref
+	port     int32
+	hostname string
+}
+
+func (r *Router) listenerHosts() listenerHosts {
+	out := make(listenerHosts, len(r.listeners))
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		out[listenerHost{l.Parent(), l.Listener.Port, l.Listener.Hostname}] = true
+	}
+	return out
+}
+
+// at returns the hostnames, each once, without those of other listeners of the same parent
+// and port, which take their requests.
+func (h listenerHosts) at(l *ListenerMatch, hostnames []string) []string {
+	var out []string
+	for _, hostname := range hostnames {
+		isolated := hostname != "" && hostname != l.Listener.Hostname && h[listenerHost{l.Parent(), l.Listener.Port, hostname}]
+		if !isolated && !slices.Contains(out, hostname) {
+			out = append(out, hostname)
+		}
+	}
+	return out
 }
 
 func (r *Route) sharesPath(o *Route) bool {

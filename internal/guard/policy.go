@@ -76,7 +76,7 @@ func sameTarget(a, b api.Target) bool {
 
 // reportDisplaced reports which policies lose a target to the one that is written.
 func (ev *evaluation) reportDisplaced() {
-	if ev.policy.Kind.SameTarget != api.None && ev.policy.Kind.SameTarget != api.FieldConflict {
+	if !ev.policy.Kind.MayConflict() {
 		return
 	}
 	for _, t := range ev.after.Targets(ev.policy) {

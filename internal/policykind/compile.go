@@ -175,7 +175,7 @@ func (c *compiler) class() {
 			k.SameTarget = api.None
 		}
 	}
-	oneOf(c, c.spec.Child("sameTarget"), k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.FieldConflict, api.Collect)
+	oneOf(c, c.spec.Child("sameTarget"), k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.Alone, api.FieldConflict, api.Collect)
 	if k.Class == api.Direct && len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 		c.forbidden(c.spec.Child("blocks"), "a direct kind has no defaults and overrides; set spec.class to inherited, or remove them")
 	}
@@ -192,10 +192,13 @@ func (c *compiler) targets() {
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn
 	}
+	for i, trait := range t.Listeners {
+		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS, api.ListenerFirst)
+	}
 	for i, part := range t.NotShared {
 		oneOf(c, at.Child("notShared").Index(i), part, api.SharedPort, api.SharedPath)
 	}
-	oneOf(c, at.Child("namespaces"), t.Namespaces, api.NamespacesOwn, api.NamespacesReferenceGrant, api.NamespacesConsumer, api.NamespacesFree)
+	oneOf(c, at.Child("namespaces"), t.Namespaces, api.NamespacesOwn, api.NamespacesIgnored, api.NamespacesReferenceGrant, api.NamespacesConsumer, api.NamespacesFree)
 	for i, k := range t.Kinds {
 		at := at.Child("kinds").Index(i)
 		if k.Kind == "" {
@@ -243,6 +246,9 @@ func (c *compiler) strategies() {
 		k.spellings[spelling] = s
 	}
 	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
+	if len(k.Strategy.PatchOn) > 0 && k.Strategy.By != api.StrategyByLower {
+		c.forbidden(at.Child("patchOn"), "requires by: lower")
+	}
 }
 
 func (c *compiler) strategy(at *field.Path, name api.StrategyName) (s merge.Strategy, ok bool) {
@@ -300,6 +306,7 @@ func (c *compiler) blocks() {
 func (c *compiler) rules() {
 	k := c.kind
 	k.rules, k.wholeMaps = c.fieldPaths(c.spec.Child("rules"), k.Rules), c.fieldPaths(c.spec.Child("whole"), k.Whole)
+	k.falseIsUnset = c.fieldPaths(c.spec.Child("falseIsUnset"), k.FalseIsUnset)
 	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates))
 	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives))
 	for i, l := range k.Lists {
@@ -355,6 +362,9 @@ func (c *compiler) order() {
 	if o.AcrossLevels && c.kind.SameTarget != api.Collect {
 		c.forbidden(at.Child("acrossLevels"), "requires spec.sameTarget to be collect")
 	}
+	if o.MeshLast && !o.AcrossLevels {
+		c.forbidden(at.Child("meshLast"), "requires acrossLevels")
+	}
 }
 
 func (c *compiler) orderKey(at *field.Path, o *api.OrderKey) {
@@ -390,11 +400,18 @@ func (c *compiler) fields() {
 			c.invalid(at.Child("route"), f.Route, err.Error())
 			continue
 		}
+		var unless []Segment
+		if f.Unless != "" {
+			if unless, err = parseRouteField(f.Unless); err != nil {
+				c.invalid(at.Child("unless"), f.Unless, err.Error())
+				continue
+			}
+		}
 		kinds := f.Kinds
 		if len(kinds) == 0 {
 			kinds = []string{"HTTPRoute"}
 		}
-		k.fields = append(k.fields, Field{Rule: key, Kinds: kinds, Route: route})
+		k.fields = append(k.fields, Field{Rule: key, Kinds: kinds, Route: route, Unless: unless})
 		lists[listOf(route)] = true
 	}
 	if len(lists) > 1 {

@@ -30,6 +30,7 @@ type Kind struct {
 	Name string
 
 	rules, wholeMaps []fieldPath
+	falseIsUnset     []fieldPath
 	gates            []subtree
 	alternatives     []subtree
 	protection       []protectionGroup
@@ -56,8 +57,9 @@ type keyedList struct {
 type Field struct {
 	Rule  merge.Key
 	Kinds []string
-	// Route is its path in the route, starting with spec.
-	Route []Segment
+	// Route is its path in the route, starting with spec, and Unless that of a field beside
+	// which it does not count, nil if there is none.
+	Route, Unless []Segment
 }
 
 // InItems reports whether the items of a list have the field, each of which has a path of
@@ -126,6 +128,18 @@ func (k *Kind) MergeSameTarget() merge.SameTarget {
 		return merge.SameTargetHierarchical
 	}
 }
+
+// MayConflict reports whether policies of the kind can conflict on a target.
+func (k *Kind) MayConflict() bool {
+	return k.SameTarget == api.None || k.SameTarget == api.Alone || k.SameTarget == api.FieldConflict || k.oneImplicit()
+}
+
+// OnlyOne reports whether only one policy of the kind is accepted on a target.
+func (k *Kind) OnlyOne(t Target) bool {
+	return k.SameTarget == api.None || k.SameTarget == api.Alone || k.oneImplicit() && (t.Ref.Kind == kindMesh || t.Ref.Kind == kindNamespace)
+}
+
+func (k *Kind) oneImplicit() bool { return k.Targets.Implicit != nil && k.Targets.Implicit.One }
 
 // LowerDecidesStrategy reports whether the lower of two policies decides how the
 // higher one is applied: if the profile sets so, or if the closest policy always
@@ -236,6 +250,13 @@ func (k *Kind) HasLevelFor(ref api.PolicyKind) bool {
 // sectionsOf are the levels of the sections of a kind. Ports of a Service have the
 // levels of the Service.
 var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
+
+// JoinsBackends reports whether the policies on a backend of a rule are on all of them.
+func (k *Kind) JoinsBackends() bool {
+	return slices.ContainsFunc(k.JoinedLevels, func(joined []api.LevelName) bool {
+		return slices.Contains(joined, api.LevelRule) && slices.Contains(joined, api.LevelBackend)
+	})
+}
 
 // HasLevelAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.

@@ -33,6 +33,9 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
 	}
+	if k.Ageless {
+		p.Created = 0
+	}
 	for _, o := range u.GetOwnerReferences() {
 		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 		p.Owners = append(p.Owners, api.Ref{Group: gvk.Group, Kind: gvk.Kind, Name: o.Name})
@@ -213,6 +216,12 @@ func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any,
 		return nil, root
 	}
 	content = maps.Clone(content)
+	for _, v := range r.kind.Variants {
+		if value, _ := content[v.Name].(map[string]any); value[v.Field] == v.Value {
+			content[v.As] = value
+			delete(content, v.Name)
+		}
+	}
 	for _, a := range r.kind.ignored {
 		content = a.without(content)
 	}
@@ -347,6 +356,9 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	split := splitter{kind: r.kind, wholeLists: s.wholeLists}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
+	split.rules = slices.DeleteFunc(split.rules, func(rule merge.Rule) bool {
+		return rule.Value == false && slices.ContainsFunc(r.kind.falseIsUnset, func(p fieldPath) bool { return p.matches(rule.Key) })
+	})
 	if !s.wholeLists {
 		r.kind.setGroups(&r.policy.Policy, split.rules)
 	}

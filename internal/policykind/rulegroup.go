@@ -36,12 +36,16 @@ func (c *compiler) groups() {
 		at := all.Index(i)
 		paths := c.fieldPaths(at.Child("rules"), g.Rules)
 		one := ruleGroup{own: g.Key == "."}
-		oneOf(c, at.Child("one"), g.One, "", api.OneSameLevel, api.OneAllLevels)
+		oneOf(c, at.Child("one"), g.One, "", api.OneSameLevel, api.OneAllLevels, api.OneHighestLevel, api.OneChoice)
 		switch g.One {
 		case api.OneSameLevel:
 			one.group.One = merge.ExcludeSameTier
 		case api.OneAllLevels:
 			one.group.One = merge.ExcludeOtherTiers
+		case api.OneHighestLevel:
+			one.group.One = merge.ExcludeLowerTiers
+		case api.OneChoice:
+			one.group.One = merge.ExcludeOtherVariants
 		}
 		if g.Key != "" && !one.own {
 			one.reference = c.singlePath(at.Child("key"), g.Key)
@@ -116,6 +120,9 @@ func (k *Kind) setGroups(p *merge.Policy, rules []merge.Rule) {
 			continue
 		}
 		r.Group = g.group
+		if r.Group.One == merge.ExcludeOtherVariants {
+			r.Group.Variant = uint8(1 + slices.IndexFunc(g.rules, func(s subtree) bool { return s.contains(r.Key) })) //nolint:gosec // the schema limits the number
+		}
 		if len(g.variants) > 0 {
 			value, _ := g.agree.lookup(r.Value)
 			text, _ := value.(string)

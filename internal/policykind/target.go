@@ -259,7 +259,7 @@ func (r *targetReader) checkAllowed(t *Target) {
 	case t.Selector != nil && !t.Selector.Own():
 		t.Ref.Namespace = ""
 		r.crossNamespace(t)
-	case namespace != "" && namespace != r.policy.Namespace:
+	case namespace != "" && namespace != r.policy.Namespace && r.kind.Targets.Namespaces != api.NamespacesIgnored:
 		t.Ref.Namespace = namespace
 		r.crossNamespace(t)
 	}

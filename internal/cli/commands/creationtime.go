@@ -62,7 +62,7 @@ func orderDecides(p, rival *policykind.Policy) bool {
 	switch p.Kind.SameTarget {
 	case api.None:
 		return true
-	case api.Collect:
+	case api.Collect, api.Alone:
 		return false
 	default:
 		return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
