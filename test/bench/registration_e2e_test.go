@@ -22,14 +22,13 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// registration registers a server for the writes of some namespaces.
+// registration registers a server for the writes of a namespace.
 type registration struct {
 	name               string // of both configurations
 	namespace, service string
 	port               int32
 	ca                 []byte
-	// only are the namespaces; if empty, all except those in except.
-	only, except []string
+	only               string // the namespace whose writes it is called for
 }
 
 // register writes the configurations of deploy/components/static-webhooks, so
@@ -76,11 +75,7 @@ func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.Va
 }
 
 func (r registration) selector() *metav1.LabelSelector {
-	among := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: r.only}
-	if len(r.only) == 0 {
-		among.Operator, among.Values = metav1.LabelSelectorOpNotIn, r.except
-	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{among}}
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.only}}
 }
 
 // metric is a metric family of a server.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/test/worlds"
@@ -150,7 +151,9 @@ func (s *starting) startOverrule(tb testing.TB) {
 
 func (s *starting) startInformer(tb testing.TB) {
 	tb.Helper()
-	address := freeAddress(tb)
+	port, err := env.FreePort(tb.Context())
+	require.NoError(tb, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	p, err := process.Start(process.Spec{Path: s.informers, Args: []string{
 		"-kubeconfig=" + s.site.Account.Kubeconfig, "-health-bind-address=" + address,
 		"-policies=authpolicies.v1.kuadrant.io,ratelimitpolicies.v1.kuadrant.io",
