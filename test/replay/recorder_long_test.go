@@ -34,20 +34,21 @@ func TestRecording(t *testing.T) {
 		got := e.Kubectl(args...)
 		require.Zero(t, got.Code, got.Stderr)
 	}
-	apply(base)
+	of := manifests(t)
+	apply(of["base"])
 	first, second := Record(t, e), Record(t, e)
-	apply(above)
+	apply(of["above"])
 	apply(service)
 	require.NoError(t, e.RestartAPIServer(t.Context()))
-	apply(below)
+	apply(of["below"])
 	kubectl("label", "namespace", "infra", "team=other", "--overwrite")
 	kubectl("delete", "-n", "infra", "ratelimitpolicy/gate")
-	apply(colorProfile)
-	apply(gatewayColor)
-	apply(glazeDefinition)
+	apply(of["color profile without overrides"])
+	apply(of["color"])
+	apply(of["glaze definition"])
 	kubectl("wait", "--for=condition=Established", "crd/glazes.policies.example.com")
-	apply(glaze("first"))
-	apply(glazeProfile)
+	apply(of["glaze"])
+	apply(of["glaze profile"])
 	kubectl("delete", "crd/timeoutpolicies.policies.example.com")
 
 	h, err := first.History(t.Context())
@@ -59,7 +60,7 @@ func TestRecording(t *testing.T) {
 	assert.Equal(t, []string{
 		"RateLimitPolicy infra/gate", "Service app/toys", "RateLimitPolicy app/toys", "Namespace infra",
 		"RateLimitPolicy infra/gate deleted", "PolicyProfile colors", "ColorPolicy infra/colors",
-		"Glaze app/first", "PolicyProfile glaze",
+		"Glaze app/glaze", "PolicyProfile glaze",
 	}, summary(writes))
 	assert.True(t, slices.IsSortedFunc(writes, func(a, b Write) int { return int(a.Version - b.Version) }))
 
