@@ -141,11 +141,12 @@ func (s *starting) startOverrule(tb testing.TB) {
 	used, err := o.Usage()
 	require.NoError(tb, err)
 	s.overrule.add(o.ReadyAfter, used)
-	objects := metric{o.Metrics, "overrule_objects", "kind"}.read(tb)
-	policies := metric{o.Metrics, "overrule_policies", "kind"}.sum(tb)
+	routes := metric(tb, o, "overrule_objects", `kind="HTTPRoute"`)
+	gateways := metric(tb, o, "overrule_objects", `kind="Gateway"`)
+	policies := metric(tb, o, "overrule_policies")
 	require.NoError(tb, o.Stop())
-	assert.GreaterOrEqual(tb, objects["HTTPRoute"], float64(s.size.Routes))
-	assert.GreaterOrEqual(tb, objects["Gateway"], float64(s.size.Gateways))
+	assert.GreaterOrEqual(tb, routes, float64(s.size.Routes))
+	assert.GreaterOrEqual(tb, gateways, float64(s.size.Gateways))
 	assert.GreaterOrEqual(tb, policies, float64(s.size.Routes+s.size.Gateways))
 }
 

@@ -94,7 +94,7 @@ func (c *cluster) runOverrule(tb testing.TB, only string) func(testing.TB) float
 		name: server.Name, namespace: server.Namespace, service: server.Name, port: portOf(tb, s.Webhook),
 		ca: secret.Data["ca-bundle.crt"], only: only,
 	})
-	return metric{s.Metrics, "overrule_decisions_total", "webhook"}.sum
+	return func(tb testing.TB) float64 { tb.Helper(); return metric(tb, s, "overrule_decisions_total") }
 }
 
 // runNothing has the API server call controller-runtime's webhook that allows everything,

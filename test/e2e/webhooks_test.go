@@ -15,61 +15,6 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// webhooks returns the webhooks of a configuration.
-func (c *cluster) webhooks(t *testing.T, kind string) string {
-	t.Helper()
-	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
-}
-
-// The leader reverts edits of the configurations at once, and reports them.
-// Fields and webhooks of others stay. internal/webhookconfig has every edit.
-func TestWebhookEditsAreReverted(t *testing.T) {
-	env.Long(t)
-	c := shared(t)
-	g := c.prepare(t, "undone")
-	s := c.start(t)
-	succeed(t, g.apply(gatewayLimits))
-	// reverted counts the Events about it; the first of a series stands for all.
-	reverted := func() int {
-		got := c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}")
-		return strings.Count(got.Stdout, "reverted by overrule: ")
-	}
-	others := reverted()
-	const (
-		theirs = `{"op":"add","path":"/metadata/labels/theirs","value":"stays"},
-			{"op":"add","path":"/webhooks/0/namespaceSelector/matchExpressions/-","value":{"key":"control-plane","operator":"DoesNotExist"}},{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com",
-			"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Ignore","clientConfig":{"url":"https://localhost:1/"},"rules":[]}}`
-		ours = `{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}},
-			{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}},{"op":"remove","path":"/webhooks/0/rules/1"}`
-	)
-	for _, kind := range []string{"validating", "mutating"} {
-		configuration := kind + "webhookconfiguration/overrule"
-		before := c.webhooks(t, kind)
-		log := len(s.Log())
-		succeed(t, c.Kubectl("patch", configuration, "--type=json", "--field-manager=eve", "-p", "["+ours+"]"))
-		soon(t, func() bool {
-			return c.webhooks(t, kind) == before && strings.Contains(s.Log()[log:], "reverted a change to a webhook configuration")
-		}, "it is not reverted")
-		assert.Contains(t, s.Log()[log:], map[string]string{"validating": `"what":"validate.overrule.dev"`, "mutating": `"what":"mutate.overrule.dev"`}[kind])
-		succeed(t, c.Kubectl("delete", configuration))
-		soon(t, func() bool {
-			return c.webhooks(t, kind) == before && strings.Contains(s.Log()[log:], `"what":"deleted"`)
-		}, "it does not recover")
-
-		log = len(s.Log())
-		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", "["+theirs+"]"))
-		c.awaitCalled(t)
-		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "webhooks of others are kept")
-		assert.Contains(t, c.webhooks(t, kind), "control-plane", "a cloud exempts its namespaces")
-		assert.Equal(t, "stays", c.Kubectl("get", configuration, "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
-		assert.NotContains(t, s.Log()[log:], "reverted a change")
-		assert.InDelta(t, 2, metric(t, s, "overrule_webhook_repairs_total", `configuration="`+kind+`"`), 0)
-	}
-	assert.NotContains(t, s.Log(), "problem with webhooks", "its writes were not rejected")
-	soon(t, func() bool { return reverted() > others }, "there is no Event")
-	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-}
-
 // Two installations would overwrite each other's configurations in a loop. The
 // second one waits, and reports what to do.
 func TestSecondInstallationWaits(t *testing.T) {
