@@ -209,7 +209,7 @@ func (m *member) awaitFollower() {
 func (m *member) metric(name string, labels ...string) (sum float64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return m.Server.Metric(ctx, name, labels...)
+	return m.Metric(ctx, name, labels...)
 }
 
 func (m *member) ready() bool {
