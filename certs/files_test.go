@@ -5,9 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"maps"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"overrule.dev/overrule/test/logbuffer"
+	"overrule.dev/overrule/test/volume"
 )
 
 const servedName = "overrule.own.svc"
@@ -28,7 +26,6 @@ type testFiles struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
 	logs  logbuffer.Buffer
-	swaps int
 }
 
 func newTestFiles(t *testing.T) *testFiles {
@@ -42,16 +39,7 @@ func newTestFiles(t *testing.T) *testFiles {
 // swap replaces all files at once.
 func (m *testFiles) swap(files map[string][]byte) {
 	m.t.Helper()
-	m.swaps++
-	data := "..data_" + strconv.Itoa(m.swaps)
-	require.NoError(m.t, os.MkdirAll(filepath.Join(m.dir, data), 0o700))
-	for name, content := range files {
-		require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, data, name), content, 0o600))
-		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(m.dir, name))
-	}
-	link := filepath.Join(m.dir, "..data_tmp")
-	require.NoError(m.t, os.Symlink(data, link))
-	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, "..data")))
+	volume.Mount(m.t, m.dir, files)
 }
 
 func (m *testFiles) reloadNow() { m.record(m.reload(m.t.Context())) }
@@ -198,6 +186,5 @@ func TestSwappedFilesAreNoticed(t *testing.T) {
 	require.Eventually(t, func() bool { return m.Healthy(nil) == nil }, time.Minute, time.Millisecond)
 	next := issue()
 	m.swap(next)
-	require.NoError(t, os.RemoveAll(filepath.Join(m.dir, "..data_1")), "as a kubelet does")
 	assert.Eventually(t, func() bool { return bytes.Equal(next[CertFile], m.served()) }, time.Minute, time.Millisecond)
 }

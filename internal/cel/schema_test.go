@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/test/tables"
 )
@@ -14,33 +13,7 @@ import (
 // limits returns a schema with a value of each type.
 func limits(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	var s apiextensionsv1.JSONSchemaProps
-	require.NoError(t, yaml.UnmarshalStrict([]byte(`
-type: object
-properties:
-  limits:
-    type: object
-    additionalProperties:
-      type: object
-      properties:
-        max: {type: integer}
-        ratio: {type: number}
-        unit: {type: string}
-        window: {type: string, format: duration}
-        size: {x-kubernetes-int-or-string: true}
-        enabled: {type: boolean}
-        maybe: {type: string, nullable: true}
-        rates: {type: array, items: {type: object, properties: {limit: {type: integer}}}}
-        names: {type: array, items: {type: string}}
-        bounds: {type: array, items: {type: number}}
-  rules:
-    type: object
-    properties: {authentication: {type: object}, x-dash: {type: string}}
-  free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-  open: {type: object, additionalProperties: true}
-  untyped: {}
-  loose: {type: array}
-`), &s))
+	s := tables.Read[apiextensionsv1.JSONSchemaProps](t, "testdata/limits-schema.yaml")
 	return &s
 }
 

@@ -3,7 +3,6 @@ package cel
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,17 +134,6 @@ func TestValidationCompileErrors(t *testing.T) {
 	assert.EqualError(t, err, `message "path.gatway.name" does not compile: 1:5: undefined field 'gatway' of path`)
 }
 
-func TestValidationCompileCache(t *testing.T) {
-	a, err := CompileValidation(`effective.once == 1`)
-	require.NoError(t, err)
-	b, err := CompileValidation(`effective.once == 1`)
-	require.NoError(t, err)
-	assert.Same(t, a, b)
-	_, wrong := CompileValidation(`once`)
-	_, again := CompileValidation(`once`)
-	assert.Same(t, wrong, again)
-}
-
 func TestVariablesAreComputedOnDemand(t *testing.T) {
 	asked := map[string]int{}
 	of := func(name string) func() any {
@@ -164,23 +152,6 @@ func TestVariablesAreComputedOnDemand(t *testing.T) {
 	met, _, err = v.Evaluate(&Variables{})
 	require.NoError(t, err)
 	assert.Equal(t, true, met, "what is not set is null")
-}
-
-func TestValidationEvaluateConcurrently(t *testing.T) {
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 50 {
-				v, err := CompileValidation(`effective.limits.a.max <= 100 && effective.limits.a.unit + 1 == 2`)
-				if !assert.NoError(t, err) {
-					return
-				}
-				_, _, err = v.Evaluate(variables())
-				assert.ErrorContains(t, err, "no such overload")
-			}
-		})
-	}
-	group.Wait()
 }
 
 func TestReads(t *testing.T) {

@@ -3,6 +3,7 @@
 package rights_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -18,71 +18,6 @@ import (
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/test/env"
 )
-
-// roles give the right in the ways in which RBAC can: all within infra, but for
-// the last one.
-const roles = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: infra}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: overriders, namespace: infra}
-rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [override]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: overriders, namespace: infra}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: overriders}
-subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: User, name: overrider}
-- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: platform}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: named, namespace: infra}
-rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], resourceNames: [gw-policy], verbs: [override]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: named, namespace: infra}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: named}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: named}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: starred, namespace: infra}
-rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: starred, namespace: infra}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: starred}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: starred}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: editors, namespace: infra}
-rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [get, list, create, update, patch, delete]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: editors, namespace: infra}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: editors}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: everywhere}
-rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [override]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: everywhere}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: everywhere}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: everywhere}]
-`
 
 func authPolicy(namespace, name string) api.Ref {
 	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
@@ -94,7 +29,7 @@ type reviewCase struct {
 	want   bool
 }
 
-// reviewCases are about the roles above.
+// reviewCases are about the roles of testdata/roles.yaml.
 var reviewCases = map[string]reviewCase{
 	"a user without any role may not":      {named("norole"), authPolicy("infra", "gw-policy"), false},
 	"who may edit policies may not":        {named("editor"), authPolicy("infra", "gw-policy"), false},
@@ -119,7 +54,9 @@ func named(user string, groups ...string) authenticationv1.UserInfo {
 
 func TestRightsOnAnAPIServer(t *testing.T) {
 	e := env.Start(t)
-	got := e.Apply(roles)
+	roles, err := os.ReadFile("testdata/roles.yaml")
+	require.NoError(t, err)
+	got := e.Apply(string(roles))
 	require.Zero(t, got.Code, got.Stderr)
 	asker := e.MustAddUser(t, "asker", nil, rbacv1.PolicyRule{
 		APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"},
@@ -139,39 +76,6 @@ func TestRightsOnAnAPIServer(t *testing.T) {
 			assert.Equal(t, test.want, allowed, "reviewed by the user")
 		})
 	}
-	t.Run("extra is passed on", func(t *testing.T) { testExtra(t, e, reviewer) })
-	t.Run("a client that may not create reviews gets an error", func(t *testing.T) {
-		config := e.MustAddUser(t, "stranger", nil).Config
-		user := named("overrider")
-		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
-		assert.ErrorContains(t, err, `User "stranger" cannot create resource "subjectaccessreviews"`)
-	})
-	t.Run("a closed connection is an error", func(t *testing.T) {
-		user, config := named("overrider"), rest.CopyConfig(asker.Config)
-		config.Host = "https://127.0.0.1:1"
-		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
-		assert.ErrorContains(t, err, "check whether user overrider is allowed to override AuthPolicy infra/gw-policy: ")
-		assert.ErrorContains(t, err, "connection refused")
-	})
-}
-
-// testExtra reviews a user with the attributes that the API server gets from a client
-// certificate; the result is the same.
-func testExtra(t *testing.T, e *env.Env, reviewer *rights.Reviewer) {
-	config := rest.CopyConfig(e.Config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "member", UID: "42", Groups: []string{"platform"}, Extra: map[string][]string{"example.com/scope": {"view", "edit"}},
-	}
-	who, err := client(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	user := who.Status.UserInfo
-	require.Equal(t, authenticationv1.ExtraValue{"view", "edit"}, user.Extra["example.com/scope"])
-	allowed, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
-	require.NoError(t, err)
-	assert.True(t, allowed)
-	allowed, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
-	require.NoError(t, err)
-	assert.False(t, allowed)
 }
 
 // assertKubectl runs, as the user, the command that Check returns.

@@ -47,29 +47,6 @@ func TestWithDoesNotModifyView(t *testing.T) {
 	assert.Equal(t, "envoy", two.Gateway("infra", "edge").Class)
 }
 
-func TestIndexesFollowUpdates(t *testing.T) {
-	k := paint(t, "Paint")
-	v := (&snapshot.View{}).With(puts(
-		newGateway(t, "a", "istio"), newGateway(t, "b", "istio"),
-		route(t, "r", "a"), route(t, "s", "a", "b", "a"), policy(t, k, "p", "r", "s"), policy(t, k, "q", "r"),
-	)...)
-	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
-	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("b"))))
-	assert.Equal(t, []string{"Paint app/p", "Paint app/q"}, on(v, routeRef("r"), paintKind))
-	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("s"), paintKind))
-
-	v = v.With(puts(route(t, "r", "b"), policy(t, k, "p", "s"), newGateway(t, "a", "envoy"))...)
-	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
-	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("b"))))
-	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
-	assert.Equal(t, []string{"Gateway infra/a"}, names(v.GatewaysOf("envoy")))
-	assert.Equal(t, []string{"Gateway infra/b"}, names(v.GatewaysOf("istio")))
-
-	v = v.With(snapshot.Delete(routeRef("s")))
-	assert.Empty(t, names(v.RoutesOf(gatewayRef("a"))))
-	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("b"))))
-}
-
 func TestRoutesWithSameName(t *testing.T) {
 	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
 	v := (&snapshot.View{}).With(puts(route(t, "r", "edge"), other)...)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 
 	"overrule.dev/overrule/test/logbuffer"
 )
@@ -274,12 +275,15 @@ func never() *metav1.LabelSelector {
 
 func TestDeletedConfigurationIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := startReconciler(t, "first", func(r *Reconciler) { r.Repairs = newRepairs() })
+		recorded := events.NewFakeRecorder(2)
+		o := startReconciler(t, "first", func(r *Reconciler) { r.Repairs, r.Events = newRepairs(), recorded })
 		o.remove(t, typeMutating)
 		o.remove(t, typeValidating)
 		o.validating(t)
 		assert.Equal(t, []float64{1, 1}, o.repairs())
 		assert.Contains(t, o.log.String(), `"what"="deleted"`)
+		require.NotEmpty(t, recorded.Events)
+		assert.Contains(t, <-recorded.Events, "reverted by overrule: deleted")
 	})
 }
 

@@ -112,7 +112,7 @@ func (f *footprint) watch(ctx context.Context, tb testing.TB, s *server.Server) 
 		if u, err := s.Usage(); assert.NoError(tb, err) {
 			f.most = max(f.most, u.Held)
 		}
-		f.heap = max(f.heap, uint64(metric{s.Metrics, "go_memstats_heap_alloc_bytes", ""}.value(tb)))
+		f.heap = max(f.heap, uint64(metric(tb, s, "go_memstats_heap_alloc_bytes")))
 		select {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):

@@ -4,15 +4,11 @@ package bench_test
 
 import (
 	"encoding/base64"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,16 +16,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
 )
 
-// registration registers a server for the writes of some namespaces.
+// registration registers a server for the writes of a namespace.
 type registration struct {
 	name               string // of both configurations
 	namespace, service string
 	port               int32
 	ca                 []byte
-	// only are the namespaces; if empty, all except those in except.
-	only, except []string
+	only               string // the namespace whose writes it is called for
 }
 
 // register writes the configurations of deploy/components/static-webhooks, so
@@ -76,61 +72,13 @@ func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.Va
 }
 
 func (r registration) selector() *metav1.LabelSelector {
-	among := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: r.only}
-	if len(r.only) == 0 {
-		among.Operator, among.Values = metav1.LabelSelectorOpNotIn, r.except
-	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{among}}
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.only}}
 }
 
-// metric is a metric family of a server.
-type metric struct {
-	address string // host:port of its /metrics
-	name    string
-	by      string // the label to group by; values of other labels are summed
-}
-
-// read returns the values by the label.
-func (m metric) read(tb testing.TB) map[string]float64 {
+// metric returns the sum of a metric of a server over all labels except the given ones.
+func metric(tb testing.TB, s *server.Server, name string, labels ...string) float64 {
 	tb.Helper()
-	out := map[string]float64{}
-	for _, one := range m.scrape(tb) {
-		for _, label := range one.GetLabel() {
-			if label.GetName() == m.by {
-				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
-}
-
-// sum returns the sum of the values.
-func (m metric) sum(tb testing.TB) float64 {
-	tb.Helper()
-	out := 0.0
-	for _, n := range m.read(tb) {
-		out += n
-	}
-	return out
-}
-
-// value returns the value of a metric without labels.
-func (m metric) value(tb testing.TB) float64 {
-	tb.Helper()
-	all := m.scrape(tb)
-	require.Len(tb, all, 1, m.name)
-	return all[0].GetCounter().GetValue() + all[0].GetGauge().GetValue()
-}
-
-func (m metric) scrape(tb testing.TB) []*dto.Metric {
-	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+m.address+"/metrics", nil)
-	require.NoError(tb, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(tb, err)
-	defer func() { _ = answer.Body.Close() }()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(answer.Body)
-	require.NoError(tb, err)
-	return families[m.name].GetMetric()
+	sum, ok := s.Metric(tb.Context(), name, labels...)
+	require.True(tb, ok, "the server has no metrics")
+	return sum
 }

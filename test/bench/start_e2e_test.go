@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/test/worlds"
@@ -140,17 +141,20 @@ func (s *starting) startOverrule(tb testing.TB) {
 	used, err := o.Usage()
 	require.NoError(tb, err)
 	s.overrule.add(o.ReadyAfter, used)
-	objects := metric{o.Metrics, "overrule_objects", "kind"}.read(tb)
-	policies := metric{o.Metrics, "overrule_policies", "kind"}.sum(tb)
+	routes := metric(tb, o, "overrule_objects", `kind="HTTPRoute"`)
+	gateways := metric(tb, o, "overrule_objects", `kind="Gateway"`)
+	policies := metric(tb, o, "overrule_policies")
 	require.NoError(tb, o.Stop())
-	assert.GreaterOrEqual(tb, objects["HTTPRoute"], float64(s.size.Routes))
-	assert.GreaterOrEqual(tb, objects["Gateway"], float64(s.size.Gateways))
+	assert.GreaterOrEqual(tb, routes, float64(s.size.Routes))
+	assert.GreaterOrEqual(tb, gateways, float64(s.size.Gateways))
 	assert.GreaterOrEqual(tb, policies, float64(s.size.Routes+s.size.Gateways))
 }
 
 func (s *starting) startInformer(tb testing.TB) {
 	tb.Helper()
-	address := freeAddress(tb)
+	port, err := env.FreePort(tb.Context())
+	require.NoError(tb, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	p, err := process.Start(process.Spec{Path: s.informers, Args: []string{
 		"-kubeconfig=" + s.site.Account.Kubeconfig, "-health-bind-address=" + address,
 		"-policies=authpolicies.v1.kuadrant.io,ratelimitpolicies.v1.kuadrant.io",

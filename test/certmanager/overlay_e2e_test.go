@@ -19,6 +19,7 @@ import (
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/volume"
 )
 
 // The Certificates of deploy/components/cert-manager.
@@ -63,38 +64,23 @@ func TestServerReportsWaitingForCertManager(t *testing.T) {
 	_, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
 	applyOverlay(t)
-	awaitIssued(t, server.Namespace, servingName, 1)
+	awaitIssued(t, servingName, 1)
 	deleteCertificates(t)
-	volume := Volume(t.TempDir())
-	s, health := startUnready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
+	dir := t.TempDir()
+	s, health := startUnready(t, "--certificates=cert-manager", "--cert-dir="+dir)
 
-	s.says(t, string(volume)+"/tls.crt: no such file or directory")
+	s.says(t, dir+"/tls.crt: no such file or directory")
 	applyOverlay(t)
-	secret := awaitIssued(t, server.Namespace, servingName, 1)
+	secret := awaitIssued(t, servingName, 1)
 	for _, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
 		got := plane.Kubectl("get", kind+"/overrule")
 		assert.Contains(t, got.Stderr, "not found", "a server without a certificate registers no webhooks")
 	}
-	require.NoError(t, volume.Write(secret))
+	volume.Mount(t, dir, secret)
 
 	wait := process.Wait{Limit: env.Patience, Pause: env.Poll, Problem: "it is not ready"}
 	require.NoError(t, s.Until(t.Context(), wait, process.OK("http://"+health+"/readyz?verbose")))
-	awaitInjected(t, server.Name, secret[cmmeta.TLSCAKey])
-}
-
-func TestServerUsesCertManagerCertificate(t *testing.T) {
-	applyOverlay(t)
-	s := serve(t, "cert-manager", server.Namespace, servingName)
-	prepare(t)
-
-	got := plane.Kubectl("patch", "ratelimitpolicy/route-0", "-n", "load", "--type=merge", "-p",
-		`{"spec":{"limits":{"login":{"rates":[{"limit":100,"window":"10s"}]}}}}`)
-
-	assert.Equal(t, 1, got.Code, got.Stdout)
-	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: ConstraintViolated: `)
-	leaf, err := s.handshake(t.Context())
-	require.NoError(t, err)
-	assert.True(t, leaf.Equal(parsed(t, awaitIssued(t, server.Namespace, servingName, 1))))
+	awaitInjected(t, secret[cmmeta.TLSCAKey])
 }
 
 // waitingServer is a server that is not ready yet.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/volume"
 )
 
 // servingHost is the server name in TLS calls of the API server.
@@ -22,21 +23,19 @@ const servingHost = server.Name + "." + server.Namespace + ".svc"
 // served is a server with a certificate of cert-manager.
 type served struct {
 	*server.Server
-	volume Volume
-	// namespace and name are the Certificate's.
-	namespace, name string
+	dir string // of its files
 }
 
-// serve mounts the Secret of a Certificate and runs a server on it, with a value
-// of --certificates, until the API server calls it.
-func serve(t *testing.T, way, namespace, name string) *served {
+// serve mounts the Secret of the Certificate and runs a server on it, until the API
+// server calls it.
+func serve(t *testing.T) *served {
 	t.Helper()
 	site, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
-	s := &served{volume: Volume(t.TempDir()), namespace: namespace, name: name}
-	require.NoError(t, s.volume.Write(awaitIssued(t, namespace, name, 1)))
+	s := &served{dir: t.TempDir()}
+	volume.Mount(t, s.dir, awaitIssued(t, servingName, 1))
 	s.Server, err = site.Boot(t.Context(), server.Options{Args: []string{
-		"--certificates=" + way, "--cert-dir=" + string(s.volume), "--log-level=debug",
+		"--certificates=cert-manager", "--cert-dir=" + s.dir, "--log-level=debug",
 	}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -60,7 +59,7 @@ func unregister(t *testing.T) {
 // the current CA bundle of the webhook configurations. It returns the serving
 // certificate.
 func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
-	bundles, err := caBundles(ctx, server.Name)
+	bundles, err := caBundles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
 func (s *served) mount(t *testing.T, secret map[string][]byte) {
 	t.Helper()
 	want := parsed(t, secret)
-	require.NoError(t, s.volume.Write(secret))
+	volume.Mount(t, s.dir, secret)
 	soon(t, func() bool {
 		got, err := s.handshake(t.Context())
 		return err == nil && got.Equal(want)

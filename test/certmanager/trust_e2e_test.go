@@ -15,21 +15,22 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"overrule.dev/overrule/test/server"
 )
 
-// caBundles returns the CA bundles of all webhooks in the configurations of a
-// name.
-func caBundles(ctx context.Context, name string) ([][]byte, error) {
+// caBundles returns the CA bundles of all webhooks in the configurations.
+func caBundles(ctx context.Context) ([][]byte, error) {
 	var bundles [][]byte
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
-	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &validating); err != nil {
+	if err := cluster.Get(ctx, client.ObjectKey{Name: server.Name}, &validating); err != nil {
 		return nil, err
 	}
 	for _, hook := range validating.Webhooks {
 		bundles = append(bundles, hook.ClientConfig.CABundle)
 	}
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
-	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &mutating); err != nil {
+	if err := cluster.Get(ctx, client.ObjectKey{Name: server.Name}, &mutating); err != nil {
 		return nil, err
 	}
 	for _, hook := range mutating.Webhooks {
@@ -38,21 +39,19 @@ func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	return bundles, nil
 }
 
-// awaitInjected waits until all webhooks of a name trust an authority, and
-// returns their CA bundles.
-func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
+// awaitInjected waits until all webhooks trust an authority.
+func awaitInjected(t *testing.T, ca []byte) {
 	t.Helper()
 	require.NotEmpty(t, ca)
 	var held [][]byte
 	var err error
 	soon(t, func() bool {
-		held, err = caBundles(t.Context(), name) // an error: not registered yet
+		held, err = caBundles(t.Context()) // an error: not registered yet
 		lacks := func(bundle []byte) bool { return !bytes.Contains(bundle, ca) }
 		return err == nil && len(held) > 0 && !slices.ContainsFunc(held, lacks)
 	}, func() string {
 		return fmt.Sprintf("the authority is not injected (%v); there is:\n%s", err, bytes.Join(held, nil))
 	})
-	return held
 }
 
 // parsed returns the certificate of a Secret, and checks that the key matches.

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/gateway-api/conformance/utils/config"
 	"sigs.k8s.io/gateway-api/conformance/utils/suite"
 	"sigs.k8s.io/gateway-api/pkg/features"
+
+	"overrule.dev/overrule/test/tables"
 )
 
 // TestConformance runs the conformance tests that are about routing, as they are: what
@@ -23,7 +25,8 @@ import (
 func TestConformance(t *testing.T) {
 	s, server := newSuite(t)
 	s.Setup(t, tests.ConformanceTests)
-	run := slices.Concat(routing, attachment)
+	all := readLists(t)
+	run := slices.Concat(all.Routing, all.Attachment)
 	for _, test := range tests.ConformanceTests {
 		if !slices.Contains(run, test.ShortName) {
 			continue
@@ -34,7 +37,7 @@ func TestConformance(t *testing.T) {
 			t.Cleanup(func() {
 				assert.NoError(t, server.errors())
 				after, _ := server.requests()
-				assert.Equal(t, slices.Contains(routing, test.ShortName), after > before, "a test of the list routing sends requests")
+				assert.Equal(t, slices.Contains(all.Routing, test.ShortName), after > before, "a test of the list routing sends requests")
 			})
 			test.Run(t, s)
 		})
@@ -44,13 +47,26 @@ func TestConformance(t *testing.T) {
 		len(run), routed, distinct, server.moves(), len(tests.ConformanceTests)-len(run))
 }
 
+// lists are the names of the conformance tests: those that send requests, those that expect
+// which routes attach to which listeners, and those that are not run.
+type lists struct {
+	Routing, Attachment []string
+	Other               map[string][]string
+}
+
+func readLists(t *testing.T) lists {
+	t.Helper()
+	return tables.Read[lists](t, "testdata/lists.yaml")
+}
+
 func TestEachTestIsInOneList(t *testing.T) {
-	listed := slices.Concat(routing, attachment, slices.Concat(slices.Collect(maps.Values(other))...))
+	in := readLists(t)
+	listed := slices.Concat(in.Routing, in.Attachment, slices.Concat(slices.Collect(maps.Values(in.Other))...))
 	var all []string
 	for _, test := range tests.ConformanceTests {
 		all = append(all, test.ShortName)
 	}
-	assert.ElementsMatch(t, all, listed, "a new conformance test goes to one of the lists in lists_test.go")
+	assert.ElementsMatch(t, all, listed, "a new conformance test goes to one of the lists in testdata/lists.yaml")
 }
 
 // TestVersion compares the release of the tests with that of the API.

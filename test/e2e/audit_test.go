@@ -4,11 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,25 +19,8 @@ import (
 // the given ones.
 func metric(t *testing.T, s *server.Server, name string, labels ...string) float64 {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	sum := 0.0
-	line := regexp.MustCompile(`(?m)^` + name + `(?:\{(.*)\})? (\S+)$`)
-	for _, m := range line.FindAllStringSubmatch(string(body), -1) {
-		value, err := strconv.ParseFloat(m[2], 64)
-		require.NoError(t, err)
-		for _, l := range labels {
-			if !strings.Contains(m[1], l) {
-				value = 0
-			}
-		}
-		sum += value
-	}
+	sum, ok := s.Metric(t.Context(), name, labels...)
+	require.True(t, ok, "the server has no metrics")
 	return sum
 }
 

@@ -11,8 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +21,7 @@ import (
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/volume"
 )
 
 // issuer is an external certificate authority.
@@ -80,20 +79,6 @@ func inPEM(cert *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
-// mount writes files into a folder atomically, as a kubelet does.
-func mount(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	data, err := os.MkdirTemp(dir, "..data_") //nolint:usetesting // it has to be beside the link
-	require.NoError(t, err)
-	for name, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(data, name), []byte(content), 0o600))
-		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // exists from the second time on
-	}
-	link := filepath.Join(dir, "..data_tmp")
-	require.NoError(t, os.Symlink(filepath.Base(data), link))
-	require.NoError(t, os.Rename(link, filepath.Join(dir, "..data")))
-}
-
 // serial returns the serial of the certificate that an address serves; 0 for
 // none.
 func serial(t *testing.T, address string) int64 {
@@ -136,14 +121,14 @@ func TestCertificateFromFiles(t *testing.T) {
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
 	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "a server without a certificate gets no calls")
 
-	mount(t, dir, by.serving(t))
+	volume.Mount(t, dir, by.serving(t))
 	c.awaitCalled(t)
 	assert.InDelta(t, 1, ready(), 0)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, inPEM(by.cert), c.bundle(t))
 
 	w := startWriters(t, g, 2)
-	mount(t, dir, by.serving(t))
+	volume.Mount(t, dir, by.serving(t))
 	soon(t, func() bool { return serial(t, r.backend) == by.issued }, "a new certificate is not served")
 	w.awaitMore(t, 12)
 
@@ -153,19 +138,19 @@ func TestCertificateFromFiles(t *testing.T) {
 	both := inPEM(by.cert) + inPEM(next.cert)
 	before, after := by.serving(t), next.serving(t)
 	before["ca.crt"], after["ca.crt"] = both, both
-	mount(t, dir, before)
+	volume.Mount(t, dir, before)
 	soon(t, func() bool { return c.bundle(t) == both }, "the second CA is not published")
-	mount(t, dir, after)
+	volume.Mount(t, dir, after)
 	soon(t, func() bool { return serial(t, r.backend) == next.issued }, "the certificate of the second CA is not served")
 	w.awaitMore(t, 12)
 	after["ca.crt"] = inPEM(next.cert)
-	mount(t, dir, after)
+	volume.Mount(t, dir, after)
 	soon(t, func() bool { return c.bundle(t) == inPEM(next.cert) }, "the first CA is still published")
 	w.awaitMore(t, 12)
 
 	cut := next.serving(t)
 	cut["tls.key"] = cut["tls.key"][:90]
-	mount(t, dir, cut)
+	volume.Mount(t, dir, cut)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), "failed to find any PEM data in key input")
 	}, "the error is not reported")

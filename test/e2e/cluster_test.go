@@ -30,13 +30,6 @@ func (c *cluster) program() *cluster { return &cluster{c.Env, c.User} }
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
-	return exclusive(t)
-}
-
-// exclusive is like shared for a test that must not run in parallel with others:
-// it needs both cores, or most of the open files.
-func exclusive(t *testing.T) *cluster {
-	t.Helper()
 	c := inprocess.Start(t, env.WithControllers())
 	return &cluster{c.Env, c.Client}
 }

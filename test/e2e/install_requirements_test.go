@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,102 +17,18 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// bootstrapObjects are the objects that a cluster must be able to write to start
-// Overrule or one of its dependencies: in its own namespace, in that of the
-// system, in any other, and cluster-scoped.
-const bootstrapObjects = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: OTHERS}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {namespace: overrule-system, name: needed}
-spec:
-  selector: {matchLabels: {app: needed}}
-  template:
-    metadata: {labels: {app: needed}}
-    spec: {containers: [{name: a, image: a}]}
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {namespace: kube-system, name: needed}
-spec:
-  selector: {matchLabels: {app: needed}}
-  template:
-    metadata: {labels: {app: needed}}
-    spec: {containers: [{name: a, image: a}]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: needed}
-rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: needed}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: needed}
-subjects: [{kind: ServiceAccount, namespace: overrule-system, name: needed}]
----
-apiVersion: v1
-kind: Node
-metadata: {name: needed}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: needed.policies.example.com}
-spec:
-  group: policies.example.com
-  scope: Namespaced
-  names: {kind: Needed, plural: needed, singular: needed}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: needed}
-webhooks: []
-`
-
-// namespacedBootstrapObjects are the objects of each namespace.
-const namespacedBootstrapObjects = `
----
-apiVersion: v1
-kind: Pod
-metadata: {namespace: NAMESPACE, name: needed, labels: {app: needed}}
-spec:
-  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
-  containers: [{name: a, image: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
----
-apiVersion: v1
-kind: Service
-metadata: {namespace: NAMESPACE, name: needed}
-spec: {selector: {app: needed}, ports: [{port: 80}]}
----
-apiVersion: v1
-kind: Secret
-metadata: {namespace: NAMESPACE, name: needed}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {namespace: NAMESPACE, name: needed}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {namespace: NAMESPACE, name: needed}
----
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {namespace: NAMESPACE, name: needed}
-`
-
 // requireWritable requires that every object that a cluster needs to start
 // Overrule can be created, changed and deleted.
 func (c *cluster) requireWritable(t *testing.T) {
 	t.Helper()
 	others := fmt.Sprintf("others-%d", time.Now().UnixNano()) // does not wait for the deletion of the last one
-	all := strings.ReplaceAll(bootstrapObjects, "OTHERS", others)
+	once, err := os.ReadFile("testdata/bootstrap.yaml")
+	require.NoError(t, err)
+	each, err := os.ReadFile("testdata/bootstrap-namespaced.yaml")
+	require.NoError(t, err)
+	all := strings.ReplaceAll(string(once), "OTHERS", others)
 	for _, namespace := range []string{server.Namespace, "kube-system", others} {
-		all += strings.ReplaceAll(namespacedBootstrapObjects, "NAMESPACE", namespace)
+		all += "---\n" + strings.ReplaceAll(string(each), "NAMESPACE", namespace)
 	}
 	succeed(t, c.Apply(all))
 	succeed(t, c.KubectlWith(all, "label", "-f", "-", "changed=yes"))

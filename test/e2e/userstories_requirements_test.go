@@ -3,14 +3,10 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/server"
@@ -55,19 +51,5 @@ func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 // server counts it. The server reuses a count for half a minute.
 func unprotectedPaths(t *testing.T, s *server.Server) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(body)) {
-		if count, ok := strings.CutPrefix(line, `overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="none"} `); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(count))
-			require.NoError(t, err)
-			return n
-		}
-	}
-	return 0
+	return int(metric(t, s, "overrule_paths", `policy_kind="AuthPolicy.kuadrant.io"`, `state="none"`))
 }

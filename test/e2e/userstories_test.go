@@ -13,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/tables"
 )
 
 // TestUserStories runs the user stories of the defaults-and-overrides RFC by
@@ -23,55 +24,64 @@ func TestUserStories(t *testing.T) {
 	// Before the others, which run in parallel: it counts all paths of the
 	// cluster.
 	t.Run("requirements", func(t *testing.T) { c.requirements(t, s) })
-	for id, play := range map[string]func(*testing.T){
-		"gateway-default-policy":       c.gatewayDefaultPolicy,
-		"gateway-default-policy-rule":  c.gatewayDefaultPolicyRule,
-		"policy-constraints":           c.policyConstraints,
-		"gateway-override-policy":      c.gatewayOverridePolicy,
-		"gateway-override-policy-rule": c.gatewayOverridePolicyRule,
-		"route-replace-policy":         c.routeReplacePolicy,
-		"route-add-policy-rule":        c.routeAddPolicyRule,
-		"route-disable-policy-rule":    c.routeDisablePolicyRule,
-		"view-effective-policy":        c.viewEffectivePolicy,
-		"view-policy-rule-status":      c.viewPolicyRuleStatus,
-		"view-policy-rule-reach":       c.viewPolicyRuleReach,
+	for id, look := range map[string]func(*testing.T){
+		"view-effective-policy":   c.viewEffectivePolicy,
+		"view-policy-rule-status": c.viewPolicyRuleStatus,
+		"view-policy-rule-reach":  c.viewPolicyRuleReach,
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			play(t)
+			look(t)
+		})
+	}
+	for id, story := range tables.Read[map[string]userStory](t, "testdata/userstories.yaml") {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			story.play(t, c.prepare(t, id))
 		})
 	}
 }
 
-// example is an example of the RFC: two policies and their effective policies,
-// whichever was created first. G and R are the values of the gateway's policy and
-// of the route's.
+// userStory is a story that examples show. With Developer, a user without rights in the
+// gateway's namespace creates the route's policies that are later.
+type userStory struct {
+	Developer bool
+	Examples  []example
+}
+
+func (s userStory) play(t *testing.T, g testNamespaces) {
+	writer := g.c.User
+	if s.Developer {
+		writer = g.developer(t)
+		assert.NotZero(t, writer.Kubectl("get", "-n", g.infra, "authpolicies").Code, "the developer may see the gateway's policies")
+	}
+	for _, e := range s.Examples {
+		e.gatewayFirst(t, g, writer)
+		e.routeFirst(t, g)
+	}
+}
+
+// example is an example of the RFC, as testdata/userstories.yaml says.
 type example struct {
-	kind           string // default: AuthPolicy
-	gateway, route string // specs without the target
-	// want are the rules of the effective policy on each path: the value, and the
-	// policy that it comes from.
-	want map[string]string
-	// Warnings that the writer of the later policy gets, for the gateway's policy
-	// or the route's. Empty: no warning about a lost rule.
-	gatewayWarning, routeWarning string
-	// refused is the reason code of the denial of a route's policy that is
-	// created later; then only the gateway's policy is effective.
-	refused string
+	Kind                         string // default: AuthPolicy
+	Gateway, Route               string // specs without the target
+	Alone, Want                  map[string]string
+	GatewayWarning, RouteWarning string // empty: no warning about a lost rule
+	Refused                      string
 }
 
 func (e *example) kindName() string {
-	if e.kind == "" {
+	if e.Kind == "" {
 		return "AuthPolicy"
 	}
-	return e.kind
+	return e.Kind
 }
 
 // policy returns the manifest of one of the two policies.
 func (e *example) policy(name string) string {
-	namespace, target, spec := "INFRA", "kind: Gateway, name: edge", e.gateway
+	namespace, target, spec := "INFRA", "kind: Gateway, name: edge", e.Gateway
 	if name == "route" {
-		namespace, target, spec = "APP", "kind: HTTPRoute, name: toystore", e.route
+		namespace, target, spec = "APP", "kind: HTTPRoute, name: toystore", e.Route
 	}
 	return fmt.Sprintf(`
 apiVersion: kuadrant.io/v1
@@ -81,26 +91,21 @@ spec: {targetRef: {group: gateway.networking.k8s.io, %s}, %s}
 `, e.kindName(), namespace, name, target, spec)
 }
 
-// run tests the example in both orders: with the other policy created before, and
-// after.
-func (e *example) run(t *testing.T, g testNamespaces) {
-	t.Helper()
-	e.gatewayFirst(t, g, g.c.User)
-	e.routeFirst(t, g)
-}
-
 // gatewayFirst creates the route's policy later, as that user.
 func (e *example) gatewayFirst(t *testing.T, g testNamespaces, writer *env.User) {
 	t.Helper()
 	defer e.deletePolicies(t, g)
 	succeed(t, g.apply(e.policy("gateway")))
+	if e.Alone != nil {
+		assert.Equal(t, onBothPaths(e.Alone), g.effectiveRules(t, g.c.User, e.kindName()), "a route without a policy has the default")
+	}
 	got := writer.Apply(g.expand(e.policy("route")))
-	if e.refused != "" {
-		denied(t, got, e.refused+": ")
+	if e.Refused != "" {
+		denied(t, got, e.Refused+": ")
 		return
 	}
-	requireLossWarning(t, got, e.routeWarning)
-	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the gateway's policy first")
+	requireLossWarning(t, got, g.expand(e.RouteWarning))
+	assert.Equal(t, onBothPaths(e.Want), g.effectiveRules(t, g.c.User, e.kindName()), "the gateway's policy first")
 }
 
 // routeFirst creates the gateway's policy later.
@@ -108,13 +113,13 @@ func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	t.Helper()
 	defer e.deletePolicies(t, g)
 	succeed(t, g.apply(e.policy("route")))
-	requireLossWarning(t, g.apply(e.policy("gateway")), e.gatewayWarning)
-	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
+	requireLossWarning(t, g.apply(e.policy("gateway")), g.expand(e.GatewayWarning))
+	assert.Equal(t, onBothPaths(e.Want), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
 }
 
-// onBothPaths returns the effective policies of both paths.
-func (e *example) onBothPaths() map[string]map[string]string {
-	return map[string]map[string]string{"toys": e.want, "admin": e.want}
+// onBothPaths returns the same rules for both paths.
+func onBothPaths(rules map[string]string) map[string]map[string]string {
+	return map[string]map[string]string{"toys": rules, "admin": rules}
 }
 
 func (e *example) deletePolicies(t *testing.T, g testNamespaces) {

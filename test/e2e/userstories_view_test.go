@@ -30,9 +30,9 @@ func (c *cluster) reader(t *testing.T, name string) *env.User {
 // viewExample is the example of the three stories: a default and an override of
 // the gateway, the first of which the toystore's policy replaces in part.
 var viewExample = example{
-	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G, b: G}}}, overrides: {strategy: merge, rules: {authorization: {o: G}}}`,
-	route:   `rules: {authentication: {a: R}, authorization: {r: R}}`,
-	want: map[string]string{
+	Gateway: `defaults: {strategy: merge, rules: {authentication: {a: G, b: G}}}, overrides: {strategy: merge, rules: {authorization: {o: G}}}`,
+	Route:   `rules: {authentication: {a: R}, authorization: {r: R}}`,
+	Want: map[string]string{
 		"rules.authentication.a": `"R" from route`, "rules.authentication.b": `"G" from gateway`,
 		"rules.authorization.o": `"G" from gateway`, "rules.authorization.r": `"R" from route`,
 	},
@@ -58,7 +58,7 @@ func (c *cluster) viewEffectivePolicy(t *testing.T) {
 	who := c.reader(t, "reader-of-effective")
 	assert.NotZero(t, who.Apply(g.expand(viewExample.policy("route"))).Code, "the reader may write")
 	viewExample.inBothOrders(t, g, func(t *testing.T) {
-		assert.Equal(t, viewExample.onBothPaths(), g.effectiveRules(t, who, "AuthPolicy"))
+		assert.Equal(t, onBothPaths(viewExample.Want), g.effectiveRules(t, who, "AuthPolicy"))
 	})
 }
 

@@ -82,6 +82,17 @@ func template(t *testing.T, namespace string, v values) (*release.Release, error
 	return rendered.(*release.Release), nil
 }
 
+// table returns the cases of a file of testdata, by name.
+func table[Case any](t *testing.T, file string) map[string]Case {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", file))
+	require.NoError(t, err)
+	var out map[string]Case
+	require.NoError(t, yaml.Unmarshal(data, &out))
+	require.NotEmpty(t, out)
+	return out
+}
+
 func rendered(t *testing.T, v values) objects {
 	t.Helper()
 	r, err := template(t, namespace, v)

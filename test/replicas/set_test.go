@@ -5,9 +5,7 @@ package replicas
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -26,6 +24,7 @@ import (
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/faultproxy"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -206,35 +205,18 @@ func (m *member) awaitFollower() {
 	}, "it leads")
 }
 
-// metric returns the sum of a metric over all labels, those of a text only if there is
-// one. It returns false if the replica does not answer.
-func (m *member) metric(name string, label ...string) (sum float64, ok bool) {
-	text, ok := m.get("http://" + m.Metrics + "/metrics")
-	for line := range strings.Lines(text) {
-		series, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if base, _, _ := strings.Cut(series, "{"); base != name || len(label) > 0 && !strings.Contains(series, label[0]) {
-			continue
-		}
-		value, err := strconv.ParseFloat(number, 64)
-		require.NoError(m.set.t, err)
-		sum += value
-	}
-	return sum, ok
-}
-
-// get returns the body of a response with status 200.
-func (m *member) get(address string) (body string, ok bool) {
+// metric returns server.Metric of a replica, which may not answer.
+func (m *member) metric(name string, labels ...string) (sum float64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	require.NoError(m.set.t, err)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", false
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	return string(text), err == nil && response.StatusCode == http.StatusOK
+	return m.Metric(ctx, name, labels...)
+}
+
+func (m *member) ready() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	ok, _ := process.OK("http://" + m.Health + "/readyz")(ctx)
+	return ok
 }
 
 // settle repairs all faults, and waits until all replicas serve and one leads.
@@ -246,7 +228,7 @@ func (r *replicaSet) settle() *member {
 		require.NoError(r.t, m.Signal(syscall.SIGCONT))
 	}
 	for _, m := range r.members {
-		env.Soon(r.t, func() bool { _, ok := m.get("http://" + m.Health + "/readyz"); return ok }, "a replica is not ready")
+		env.Soon(r.t, m.ready, "a replica is not ready")
 	}
 	r.serve(r.members...)
 	return r.leader()

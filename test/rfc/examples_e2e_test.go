@@ -17,76 +17,18 @@ import (
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/inprocess"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/tables"
 )
 
-// example is the expected result for the last one of some files, which is applied
-// after network.yaml and the others.
+// example is an example of testdata/examples.yaml.
 type example struct {
-	files []string
-	// denied and warned are reason codes.
-	denied, warned []api.ReasonCode
-	// messages are parts of the lines that kubectl writes to stderr, one for each
-	// line.
-	messages []string
+	Files, Messages []string
+	Denied, Warned  []api.ReasonCode
 }
 
-// examples have every file as the last one of an example.
-var examples = map[string]example{
-	"the network":            {files: []string{"network.yaml"}},
-	"example 1":              {files: []string{"1-minimal.yaml"}},
-	"example 2":              {files: []string{"2-rules.yaml"}},
-	"the route of example 3": {files: []string{"3-route.yaml"}},
-	"example 3":              {files: []string{"3-route.yaml", "3-match-missing.yaml"}},
-	"the route of example 4": {files: []string{"4-route.yaml"}},
-	"example 4":              {files: []string{"4-route.yaml", "4-match-found.yaml"}},
-	"example 5":              {files: []string{"5-many-rules.yaml"}},
-	"example 6": {
-		files:  []string{"6-shadowing.yaml"},
-		warned: []api.ReasonCode{api.ReasonLimitShadowed, api.ReasonLimitWidened},
-		messages: []string{
-			"limits.staticAssets is shadowed by limits.readToys on rule-1 of HTTPRoute toystore/toystore",
-			"limits.readToys also applies to POST PathPrefix /toys",
-		},
-	},
-	"example 7": {files: []string{"7-hostnames.yaml"}},
-	"example 8": {
-		files:    []string{"8-gateway.yaml"},
-		warned:   []api.ReasonCode{api.ReasonBlastRadius},
-		messages: []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
-	},
-	"a limit for each user and path":     {files: []string{"dolls.yaml"}},
-	"limits for those who are no admins": {files: []string{"non-admin-users.yaml"}},
-	"the route of the canary":            {files: []string{"canary-route.yaml"}},
-	"the canary":                         {files: []string{"canary-route.yaml", "canary.yaml"}},
-	"conditions that a trigger expresses": {
-		files:    []string{"not-supported.yaml"},
-		denied:   []api.ReasonCode{api.ReasonInvalid},
-		messages: []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
-	},
-	"example 3 on a route without the rule": {
-		files:    []string{"3-match-missing.yaml"},
-		denied:   []api.ReasonCode{api.ReasonTriggerUnmatched},
-		messages: []string{"GET Exact /toys/special of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1)"},
-	},
-	"example 4 on a route without the rule": {
-		files:    []string{"4-match-found.yaml"},
-		warned:   []api.ReasonCode{api.ReasonLimitWidened},
-		messages: []string{"limits.toyReaders also applies to POST PathPrefix /toys"},
-	},
-	"the rule of example 3 goes": {
-		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},
-		warned: []api.ReasonCode{api.ReasonTriggerUnmatched},
-		messages: []string{
-			"limits.specialToys of RateLimitPolicy toystore/",
-		},
-	},
-	"the rules of example 4 become one again": {
-		files:  []string{"4-route.yaml", "4-match-found.yaml", "network.yaml"},
-		warned: []api.ReasonCode{api.ReasonLimitWidened},
-		messages: []string{
-			"limits.toyReaders of RateLimitPolicy toystore/",
-		},
-	},
+func examples(t *testing.T) map[string]example {
+	t.Helper()
+	return tables.Read[map[string]example](t, "testdata/examples.yaml")
 }
 
 func folder(t *testing.T) string {
@@ -100,8 +42,8 @@ func TestEveryExampleIsApplied(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(folder(t), "*.yaml"))
 	require.NoError(t, err)
 	var last []string
-	for _, c := range examples {
-		last = append(last, c.files[len(c.files)-1])
+	for _, c := range examples(t) {
+		last = append(last, c.Files[len(c.Files)-1])
 	}
 	for _, file := range found {
 		assert.Contains(t, last, filepath.Base(file))
@@ -113,19 +55,19 @@ func TestExamples(t *testing.T) {
 	env.Long(t)
 	e := inprocess.Start(t)
 	server.Start(t, e.Env, server.Options{})
-	for name, c := range examples {
+	for name, c := range examples(t) {
 		t.Run(name, func(t *testing.T) {
 			w := world{e, folder(t)}
 			w.empty(t)
-			for _, file := range append([]string{"network.yaml"}, c.files[:len(c.files)-1]...) {
+			for _, file := range append([]string{"network.yaml"}, c.Files[:len(c.Files)-1]...) {
 				got := w.apply(t, file)
 				require.Zero(t, got.Code, got.Stderr)
 			}
-			last := c.files[len(c.files)-1]
+			last := c.Files[len(c.Files)-1]
 			w.checks(t, last, c)
 			got := w.apply(t, last)
-			assert.Equal(t, c.denied != nil, got.Code != 0, got.Stderr)
-			assertMessages(t, c.messages, got.Stderr)
+			assert.Equal(t, c.Denied != nil, got.Code != 0, got.Stderr)
+			assertMessages(t, c.Messages, got.Stderr)
 			if policy, _, found := strings.Cut(got.Stdout, " created"); found && strings.HasPrefix(policy, "ratelimitpolicy") {
 				before := w.version(t, policy)
 				require.Zero(t, w.apply(t, last).Code)
@@ -182,8 +124,8 @@ func (w world) checks(t *testing.T, file string, c example) {
 		assert.Equal(t, len(v.Reasons) == 0, v.Allowed)
 		denied, warned = append(denied, codes(v.Reasons)...), append(warned, codes(v.Warnings)...)
 	}
-	assert.Equal(t, c.denied, denied)
-	assert.ElementsMatch(t, c.warned, warned)
+	assert.Equal(t, c.Denied, denied)
+	assert.ElementsMatch(t, c.Warned, warned)
 }
 
 func codes(reasons []api.Reason) []api.ReasonCode {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/tables"
 )
 
 // policies returns a client of the RateLimitPolicies of a version, on an API
@@ -88,27 +89,43 @@ func TestSchema(t *testing.T) {
 	t.Run("leaves v1 as it was", func(t *testing.T) { keepsV1(t, e) })
 }
 
+// rejected is a limit or a spec, and the errors of the API server.
+type rejected struct {
+	Limit, Spec string
+	Want        []string
+}
+
+func rejectedLimits(t *testing.T) map[string]rejected {
+	t.Helper()
+	all := tables.Read[map[string]rejected](t, "testdata/rejected-limits.yaml")
+	maps.Copy(all, rejectedTriggers())
+	return all
+}
+
+func acceptedLimits(t *testing.T) map[string]string {
+	t.Helper()
+	return tables.Read[map[string]string](t, "testdata/accepted-limits.yaml")
+}
+
 // rejectsLimits tests each limit in all places of a policy that may have one.
 func rejectsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
-		for name, c := range table {
-			t.Run(name, func(t *testing.T) {
-				for _, block := range []string{"", "defaults.", "overrides."} {
-					var want []string
-					for _, line := range c.want {
-						want = append(want, strings.ReplaceAll(line, "spec.limits", "spec."+block+"limits"))
-					}
-					assert.ElementsMatch(t, want, requireRejected(t, to, policy(t, "v2beta1", "bad", in(block, c.written))), block)
+	for name, c := range rejectedLimits(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, block := range []string{"", "defaults.", "overrides."} {
+				var want []string
+				for _, line := range c.Want {
+					want = append(want, strings.ReplaceAll(line, "spec.limits", "spec."+block+"limits"))
 				}
-			})
-		}
+				assert.ElementsMatch(t, want, requireRejected(t, to, policy(t, "v2beta1", "bad", in(block, c.Limit))), block)
+			}
+		})
 	}
 }
 
 func acceptsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for name, limit := range goodLimits {
+	for name, limit := range acceptedLimits(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, block := range []string{"", "defaults.", "overrides."} {
 				requireAccepted(t, to, policy(t, "v2beta1", "good", in(block, limit)))
@@ -127,10 +144,10 @@ func in(block, limit string) string {
 
 func rejectsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for name, c := range badSpecs {
+	for name, c := range tables.Read[map[string]rejected](t, "testdata/rejected-specs.yaml") {
 		t.Run(name, func(t *testing.T) {
-			p := policy(t, "v2beta1", "bad", c.written)
-			assert.ElementsMatch(t, c.want, requireRejected(t, to, p))
+			p := policy(t, "v2beta1", "bad", c.Spec)
+			assert.ElementsMatch(t, c.Want, requireRejected(t, to, p))
 		})
 	}
 	t.Run("that is not there", func(t *testing.T) {
@@ -154,7 +171,7 @@ func rejectsSpecs(t *testing.T, e *env.Env) {
 
 func acceptsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for name, spec := range goodSpecs {
+	for name, spec := range tables.Read[map[string]string](t, "testdata/accepted-specs.yaml") {
 		t.Run(name, func(t *testing.T) { requireAccepted(t, to, policy(t, "v2beta1", "good", spec)) })
 	}
 }

@@ -10,46 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-const conflictObjects = `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: direct}
-spec:
-  group: example.com
-  kind: Direct
-  class: direct
-  levels: [Rule]
-  targets: {fields: [targetRef]}
-  fields: [{rule: retryOn, route: "spec.rules[*].retryOn"}]
----
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: inherited}
-spec:
-  group: example.com
-  kind: Another # it comes first in the alphabet
-  class: inherited
-  levels: [GatewayNamespace, Gateway, Route, Rule] # the direct kind has fewer
-  targets: {fields: [targetRef]}
-  blocks: {defaults: [defaults], overrides: [overrides]}
-  fields: [{rule: retries, route: "spec.rules[*].retryOn"}, {rule: attempts, route: "spec.rules[*].attempts"}]
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gateway}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: route}
-spec: {parentRefs: [{name: gateway}], rules: [{name: first}, {name: second}]}
----
-apiVersion: example.com/v1
-kind: Direct
-metadata: {name: direct, creationTimestamp: "2022-01-01T00:00:00Z"}
-spec: {targetRef: {kind: HTTPRoute, name: route, sectionName: second}, retryOn: ["502"]}
----
-apiVersion: example.com/v1
+const conflictingPolicy = `apiVersion: example.com/v1
 kind: Another
 metadata: {name: inherited, creationTimestamp: "2021-01-01T00:00:00Z"}
 spec: {targetRef: {kind: Gateway, name: gateway}, %s: {attempts: 3, retries: [%q]}}
@@ -100,7 +61,7 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 
 func conflicting(t *testing.T, block, value string) *world {
 	t.Helper()
-	w := read(t, fmt.Sprintf(conflictObjects, block, value))
+	w := read(t, fmt.Sprintf(conflictingPolicy, block, value), "gateway", "conflict")
 	effective.ResolveConflicts(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
 	return w
 }

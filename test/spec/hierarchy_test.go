@@ -47,22 +47,7 @@ func TestCachingPolicies(t *testing.T) {
 
 // "In this final example": the diagram of both older texts.
 func TestTimeoutsOfThePicture(t *testing.T) {
-	w := read(t, `
-apiVersion: networking.acme.io/v1alpha1
-kind: CDNCachingPolicy
-metadata: {name: on-gateway}
-spec:
-  override: {drainTimeout: 10s}
-  default: {connectionTimeout: 5s, onlyHere: g}
-  targetRef: {kind: Gateway, name: example}
----
-apiVersion: networking.acme.io/v1alpha1
-kind: CDNCachingPolicy
-metadata: {name: on-route}
-spec:
-  default: {drainTimeout: 60s, connectionTimeout: 15s, onlyThere: r}
-  targetRef: {kind: HTTPRoute, name: example}
-`, "caching-2023/profile.yaml", "caching-2023/objects.yaml")
+	w := read(t, "", "timeouts", "caching-2023/profile.yaml", "caching-2023/objects.yaml")
 	spec, _ := w.at(t, "example > example").Spec.(obj)
 	w.check(t, []expected{
 		{"the override attached to the Gateway has precedence over the default drainTimeout value attached to the Route", func(t *testing.T, _ *world) {
@@ -168,25 +153,7 @@ spec:
 
 // TLSConnectionPolicy of 2023, "Direct Policy Attachment".
 func TestTLSConnectionPolicy(t *testing.T) {
-	tls := `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: tlsconnectionpolicies}
-spec:
-  group: gateway.networking.k8s.io
-  kind: TLSConnectionPolicy
-  class: direct
-  levels: [Backend]
-  targets: {fields: [targetRef], kinds: [{group: "", kind: Service}]}
----
-apiVersion: gateway.networking.k8s.io/v1alpha2
-kind: TLSConnectionPolicy
-metadata: {name: tlsport8443}
-spec:
-  targetRef: {group: "", kind: Service, name: b1}
-  tls: {certificateAuthorityRefs: [{name: CAcert}], port: 8443}
-`
-	w := read(t, tls, "color-inherited/objects.yaml")
+	w := read(t, "", "tls-connection", "color-inherited/objects.yaml")
 	w.check(t, []expected{{
 		"this would apply to every usage of that Service across any HTTPRoutes in that namespace",
 		func(t *testing.T, w *world) {

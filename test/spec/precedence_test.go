@@ -58,7 +58,7 @@ func (l hierarchy) manifests(places []place) string {
 	if l.cluster {
 		scope, from = "Cluster", "[]"
 	}
-	out := fmt.Sprintf(hierarchyObjects, strings.Join(l.levels, ", "), l.strategy, from, scope)
+	out := fmt.Sprintf(stepKind, strings.Join(l.levels, ", "), l.strategy, from, scope)
 	if !l.together {
 		for _, p := range places {
 			out += l.policy(p.name(), p.level, p)
@@ -79,7 +79,7 @@ func (l hierarchy) manifests(places []place) string {
 	return out
 }
 
-const hierarchyObjects = `
+const stepKind = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: steps}
@@ -96,21 +96,6 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: steps.example.com}
 spec: {group: example.com, scope: %s, names: {kind: Step, plural: steps, singular: step}}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: example}
-spec: {controllerName: example.com/controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gateway}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: route}
-spec: {parentRefs: [{name: gateway}], rules: [{name: rule}]}
 `
 
 // policy writes a policy. The creation times are in the reverse order of the
@@ -168,7 +153,7 @@ func title(places []place) string {
 // check asserts that the first place wins, and that the others have no effect.
 func (l hierarchy) check(t *testing.T, places []place) {
 	t.Helper()
-	w := read(t, l.manifests(places))
+	w := read(t, l.manifests(places), "gateway", "hierarchy")
 	item := w.at(t, "gateway > route")
 	if len(places) == 0 {
 		assert.Equal(t, obj{}, item.Spec)
@@ -190,7 +175,7 @@ func (l hierarchy) check(t *testing.T, places []place) {
 func TestGatewayClassTakesClusterScopedPoliciesOnly(t *testing.T) {
 	l := hierarchy{levels: []string{"GatewayClass", "Gateway", "Route", "Rule"}, strategy: "patch"}
 	onClass := []place{{"GatewayClass", "override"}}
-	w := read(t, strings.Replace(l.manifests(onClass), `classFrom: ["*"]`, "classFrom: []", 1))
+	w := read(t, strings.Replace(l.manifests(onClass), `classFrom: ["*"]`, "classFrom: []", 1), "gateway", "hierarchy")
 	assert.Equal(t, obj{}, w.at(t, "gateway > route").Spec)
 	assert.Equal(t, api.TargetNotFound, w.outcomes[onClass[0].name()].State)
 }

@@ -288,16 +288,6 @@ func (c *cell) beats(loser, won winner) winner {
 func TestRetryOnPolicyReach(t *testing.T) {
 	const objects = `
 apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: we-love-retries, namespace: appns}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: you-must-retry, namespace: appns}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
----
-apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: loves, namespace: appns}
 spec: {parentRefs: [{name: we-love-retries}], rules: [%[1]s]}
@@ -307,41 +297,29 @@ kind: HTTPRoute
 metadata: {name: must, namespace: elsewhere}
 spec: {parentRefs: [{name: you-must-retry, namespace: appns}], rules: [%[1]s]}
 ---
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: plain, namespace: appns}
-spec: {parentRefs: [{name: you-must-retry}], rules: [{filters: [{type: URLRewrite}]}]}
----
 apiVersion: networking.example.io/v1alpha1
 kind: RetryOnPolicy
 metadata: {name: retryon5xx, namespace: appns}
 spec:
   defaults: {retryOn: ["501", "502", "503"]}
   targetRef: {kind: %[2]s, group: %[3]s, name: %[4]s}
----
-apiVersion: networking.example.io/v1alpha1
-kind: RetryOnPolicy
-metadata: {name: on-plain, namespace: appns}
-spec:
-  overrides: {retryOn: ["504"]}
-  targetRef: {kind: HTTPRoute, group: gateway.networking.k8s.io, name: plain}
 `
 	everyList := []any{"501", "502", "503"}
 	for name, x := range texts {
 		member := strings.TrimPrefix(x.path(), "gateway > route")
 		loves, must := "we-love-retries > loves"+member, "you-must-retry > must"+member
 		t.Run(name+": a policy on a namespace has the same effect as on every gateway in it", func(t *testing.T) {
-			w := read(t, fmt.Sprintf(objects, x.rule(""), "Namespace", `""`, "appns"), x.folder+"/profile.yaml")
+			w := read(t, fmt.Sprintf(objects, x.rule(""), "Namespace", `""`, "appns"), "retry-reach", x.folder+"/profile.yaml")
 			assert.Equal(t, obj{"retryOn": everyList}, w.at(t, loves).Spec)
 			assert.Equal(t, obj{"retryOn": everyList}, w.at(t, must).Spec, "routes need not be in the namespace")
 		})
 		t.Run(name+": a policy on a gateway affects its routes alone", func(t *testing.T) {
-			w := read(t, fmt.Sprintf(objects, x.rule(""), "Gateway", api.GatewayGroup, "we-love-retries"), x.folder+"/profile.yaml")
+			w := read(t, fmt.Sprintf(objects, x.rule(""), "Gateway", api.GatewayGroup, "we-love-retries"), "retry-reach", x.folder+"/profile.yaml")
 			assert.Equal(t, obj{"retryOn": everyList}, w.at(t, loves).Spec)
 			assert.Equal(t, obj{}, w.at(t, must).Spec)
 		})
 		t.Run(name+": a route without the filter", func(t *testing.T) {
-			w := read(t, fmt.Sprintf(objects, x.rule(""), "Namespace", `""`, "appns"), x.folder+"/profile.yaml")
+			w := read(t, fmt.Sprintf(objects, x.rule(""), "Namespace", `""`, "appns"), "retry-reach", x.folder+"/profile.yaml")
 			if x.member == "" { // the text of 2023 has no filters: each route has the field
 				assert.Equal(t, api.Enforced, w.outcomes["on-plain"].State)
 				return

@@ -12,42 +12,7 @@ import (
 // "Ways of targeting objects" of the current text, with its own YAML, in which
 // the group has a version.
 func TestWaysOfTargetingObjects(t *testing.T) {
-	const objects = `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: colorpolicies}
-spec:
-  group: policies.controller.io
-  kind: ColorPolicy
-  class: direct
-  levels: [Gateway]
-  content: rules
-  targets:
-    fields: [targetRefs]
-    kinds: [{group: gateway.networking.k8s.io, kind: Gateway}]
-    namespaces: referenceGrant
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: my-gateway, labels: {env: test}}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: one, labels: {env: production}}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: two, labels: {env: production}}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: far, namespace: infra, labels: {env: production}}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: policies.controller.io/v1
+	const policy = `apiVersion: policies.controller.io/v1
 kind: ColorPolicy
 metadata:
   name: my-color-policy
@@ -81,7 +46,7 @@ spec:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := read(t, objects+test.ref)
+			w := read(t, policy+test.ref, "targets")
 			assert.Equal(t, test.state, w.outcomes["my-color-policy"].State)
 			var got []string
 			for _, item := range w.items {
@@ -98,44 +63,7 @@ spec:
 // "Apply Policies to Sections of a Resource" of 2023: a listener, a rule, a
 // port.
 func TestSections(t *testing.T) {
-	const objects = `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: retrypolicies}
-spec:
-  group: networking.acme.io
-  kind: RetryPolicy
-  class: inherited
-  levels: [Gateway, Listener, Route, Rule, Backend]
-  targets: {fields: [targetRef]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gateway}
-spec:
-  gatewayClassName: example
-  listeners:
-  - {name: one, port: 80, protocol: HTTP}
-  - {name: two, port: 8080, protocol: HTTP}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: http-app-1, labels: {app: foo}}
-spec:
-  hostnames: [foo.com]
-  parentRefs: [{name: gateway}]
-  rules:
-  - name: bar
-    matches: [{path: {type: PathPrefix, value: /bar}}]
-    backendRefs: [{name: my-service1, port: 8080}]
-  - backendRefs: [{name: my-service1, port: 9090}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: my-service1}
-spec: {ports: [{name: web, port: 8080}, {name: admin, port: 9090}]}
----
-apiVersion: networking.acme.io/v1alpha2
+	const policy = `apiVersion: networking.acme.io/v1alpha2
 kind: RetryPolicy
 metadata: {name: foo}
 spec:
@@ -156,7 +84,7 @@ spec:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := read(t, objects+test.target)
+			w := read(t, policy+test.target, "sections")
 			assert.Len(t, w.items, 4)
 			var got []string
 			for _, item := range w.items {
@@ -185,33 +113,7 @@ func sections(path []api.PathElement) string {
 // any resource in any namespace but it can only apply to requests from the same
 // namespace if the target is in a different namespace."
 func TestPolicyAttachmentForMesh(t *testing.T) {
-	w := read(t, `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: meshpolicies}
-spec:
-  group: example.com
-  kind: MeshPolicy
-  class: inherited
-  levels: [Service]
-  targets: {fields: [targetRef], namespaces: consumer}
-  strategy: {allowed: [patch]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: foo, namespace: provider}
-spec: {ports: [{port: 80}]}
----
-apiVersion: example.com/v1
-kind: MeshPolicy
-metadata: {name: producer, namespace: provider}
-spec: {targetRef: {group: "", kind: Service, name: foo}, timeout: 5s, retries: 1}
----
-apiVersion: example.com/v1
-kind: MeshPolicy
-metadata: {name: consumer, namespace: client}
-spec: {targetRef: {group: "", kind: Service, name: foo, namespace: provider}, timeout: 1s, budget: 3}
-`)
+	w := read(t, "", "mesh")
 	by := make(map[string][]string) // the client's namespace to the policies on its requests
 	for _, item := range w.items {
 		last := item.Path[len(item.Path)-1]

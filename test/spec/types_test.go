@@ -33,11 +33,6 @@ spec:
 %s
 ---
 apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gateway}
-spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
----
-apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: route}
 spec:
@@ -50,7 +45,7 @@ metadata: {name: policy}
 spec:
   targetRef: {kind: Gateway, name: gateway}
   %s: %s
-`, profile, rule, block, content))
+`, profile, rule, block, content), "gateway")
 }
 
 const keyProfile = `  fields: [{rule: key, route: "spec.rules[*].key"}]

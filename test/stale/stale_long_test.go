@@ -10,14 +10,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	rbacv1 "k8s.io/api/rbac/v1"
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/env"
@@ -89,10 +87,6 @@ func TestHangingAPIServerMakesCacheStale(t *testing.T) {
 
 func TestRemovedRightAffectsOneKind(t *testing.T) {
 	start(t).rightIsRemoved(t)
-}
-
-func TestFailedConversionAffectsOneKind(t *testing.T) {
-	start(t).conversionFails(t)
 }
 
 // start boots a control plane and a server for a test that runs in parallel with
@@ -193,83 +187,6 @@ func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	require.Zero(t, got.Code, got.Stderr)
 	f.soon(t, evaluated, "it does not recover")
 	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not recover")
-}
-
-// conversionFails stores an object of a policy kind whose conversion fails
-// afterwards, with one server running and one that starts.
-func (f *proxiedServer) conversionFails(t *testing.T) {
-	shape := func(version, storage string) string {
-		return "{name: " + version + ", served: true, storage: " + storage +
-			", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"
-	}
-	definition := func(versions ...string) string {
-		return `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: odds.policies.example.org, labels: {gateway.networking.k8s.io/policy: Inherited}}
-spec:
-  group: policies.example.org
-  scope: Namespaced
-  names: {plural: odds, singular: odd, kind: Odd, listKind: OddList}
-  conversion:
-    strategy: Webhook
-    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/convert"}}
-  versions: [` + strings.Join(versions, ", ") + "]\n"
-	}
-	const odd = `
-apiVersion: policies.example.org/v1
-kind: Odd
-metadata: {namespace: default, name: odd}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, overrides: {shape: round}}
-`
-	f.applied(t, definition(shape("v1", "true")))
-	f.applied(t, `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: odds}
-rules: [{apiGroups: [policies.example.org], resources: [odds], verbs: [get, list, watch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: odds}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: odds}
-subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+server.Name+`}]
-`)
-	f.soon(t, func() bool { return f.Apply(odd).Code == 0 }, "the kind is not served")
-	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
-
-	reported := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
-	f.soon(t, func() bool { return reported.MatchString(f.readyz(t)) }, "the failed conversion is not reported")
-	assert.True(t, f.ready(t), "other kinds are evaluated")
-	f.denies(t, "always")
-
-	require.NoError(t, f.Server.Stop())
-	started := server.Start(t, f.Env, server.Options{Args: []string{"--coordination=none", "--failure-policy=Ignore", "--log-level=debug"}})
-	assert.Contains(t, started.Log(), "its writes are not evaluated until it can be listed")
-	f.denies(t, "always")
-
-	// A write that may make an override of the kind ineffective is delayed; no
-	// other write is.
-	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route must not have another override
-	require.Zero(t, always.Code, always.Stderr)
-	dev := f.MustAddUser(t, "dev", nil, rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	moved := func() env.Result {
-		return dev.Kubectl("patch", "httproute/store", "-n", "default", "--type=merge", "--dry-run=server",
-			"-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
-	}
-	f.applied(t, strings.ReplaceAll(shop.In("default", "default", shop.Gateway), "edge", "inner"))
-	own := strings.NewReplacer("toystore", "store", "value: /", "value: /store-") // toystore is older, and serves its own requests
-	got := dev.Apply(own.Replace(shop.In("default", "default", shop.Route)))
-	require.Zero(t, got.Code, got.Stderr)
-	held := moved()
-	assert.Equal(t, 1, held.Code, held.Stdout+held.Stderr)
-	assert.Contains(t, held.Stderr, "policies of kind Odd.policies.example.org are not listed yet, and this write may disable their overrides on HTTPRoute default/store toys of Gateway default/edge")
-	got = f.Kubectl("patch", "httproute/store", "-n", "default", "--type=merge", "--dry-run=server", "-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
-	assert.Zero(t, got.Code, "the administrator may override all of them: %s", got.Stderr)
-
-	got = f.Kubectl("patch", "crd/odds.policies.example.org", "--type=merge", "-p", `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-	require.Zero(t, got.Code, got.Stderr)
-	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not in the cache once it can be listed")
 }
 
 func (f *proxiedServer) applied(t *testing.T, manifest string) {
