@@ -19,13 +19,14 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// registration registers a server for the writes of a namespace.
+// registration registers a server for the writes of some namespaces.
 type registration struct {
 	name               string // of both configurations
 	namespace, service string
 	port               int32
 	ca                 []byte
-	only               string // the namespace whose writes it is called for
+	// only are the namespaces; if empty, all except those in except.
+	only, except []string
 }
 
 // register writes the configurations of deploy/components/static-webhooks, so
@@ -72,7 +73,11 @@ func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.Va
 }
 
 func (r registration) selector() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.only}}
+	among := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: r.only}
+	if len(r.only) == 0 {
+		among.Operator, among.Values = metav1.LabelSelectorOpNotIn, r.except
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{among}}
 }
 
 // metric returns the sum of a metric of a server over all labels except the given ones.

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/test/worlds"
@@ -152,9 +151,7 @@ func (s *starting) startOverrule(tb testing.TB) {
 
 func (s *starting) startInformer(tb testing.TB) {
 	tb.Helper()
-	port, err := env.FreePort(tb.Context())
-	require.NoError(tb, err)
-	address := fmt.Sprintf("127.0.0.1:%d", port)
+	address := freeAddress(tb)
 	p, err := process.Start(process.Spec{Path: s.informers, Args: []string{
 		"-kubeconfig=" + s.site.Account.Kubeconfig, "-health-bind-address=" + address,
 		"-policies=authpolicies.v1.kuadrant.io,ratelimitpolicies.v1.kuadrant.io",

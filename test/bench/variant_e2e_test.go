@@ -8,12 +8,12 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -63,13 +65,14 @@ func newVariants() variants {
 
 func (w variants) all() []*variant { return []*variant{w.none, w.nothing, w.overrule} }
 
-// serve runs the server that does nothing, and Overrule, each for its namespace.
-// Overrule's rules are those of deploy/components/static-webhooks, since the ones
-// that it writes itself do not distinguish namespaces.
+// serve runs the server that does nothing, and Overrule. Overrule is called for
+// all namespaces except those of the other variants. Its rules are those of
+// deploy/components/static-webhooks, since the ones that it writes itself do not
+// distinguish namespaces.
 func (c *cluster) serve(tb testing.TB, w variants) {
 	tb.Helper()
 	w.nothing.answered = c.runNothing(tb, w.nothing.namespace)
-	w.overrule.answered = c.runOverrule(tb, w.overrule.namespace)
+	w.overrule.answered = c.runOverrule(tb, server.Namespace, w.none.namespace, w.nothing.namespace)
 }
 
 func (c *cluster) namespace(tb testing.TB, name string) {
@@ -80,19 +83,19 @@ func (c *cluster) namespace(tb testing.TB, name string) {
 	require.NoError(tb, err)
 }
 
-// runOverrule has the API server call Overrule for one namespace.
-func (c *cluster) runOverrule(tb testing.TB, only string) func(testing.TB) float64 {
+// runOverrule has the API server call Overrule for all namespaces except some.
+func (c *cluster) runOverrule(tb testing.TB, except ...string) func(testing.TB) float64 {
 	tb.Helper()
 	s, err := c.site.Boot(tb.Context(), server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
 	require.NoError(tb, err)
-	tb.Cleanup(func() { assert.NoError(tb, s.Stop(), s.Tail()) })
+	stopAtEnd(tb, s.Process)
 	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(tb, err)
 	secret, err := client.CoreV1().Secrets(server.Namespace).Get(tb.Context(), "overrule-ca", metav1.GetOptions{})
 	require.NoError(tb, err)
 	c.register(tb, registration{
 		name: server.Name, namespace: server.Namespace, service: server.Name, port: portOf(tb, s.Webhook),
-		ca: secret.Data["ca-bundle.crt"], only: only,
+		ca: secret.Data["ca-bundle.crt"], except: except,
 	})
 	return func(tb testing.TB) float64 { tb.Helper(); return metric(tb, s, "overrule_decisions_total") }
 }
@@ -106,23 +109,46 @@ func (c *cluster) runNothing(tb testing.TB, only string) func(testing.TB) float6
 		answered.Add(1)
 		return admission.Allowed("")
 	})}
-	bundle, key, err := cert.GenerateSelfSignedCertKey("nothing."+benchServer+".svc", nil, nil)
+	c.serveHooks(tb, hook, registration{name: "nothing", only: []string{only}})
+	return func(testing.TB) float64 { return float64(answered.Load()) }
+}
+
+// serveHooks serves a handler in this process, and has the API server call it.
+func (c *cluster) serveHooks(tb testing.TB, h http.Handler, r registration) {
+	tb.Helper()
+	r.namespace, r.service = benchServer, r.name
+	bundle, key, err := cert.GenerateSelfSignedCertKey(r.name+"."+r.namespace+".svc", nil, nil)
 	require.NoError(tb, err)
 	pair, err := tls.X509KeyPair(bundle, key)
 	require.NoError(tb, err)
-	s := httptest.NewUnstartedServer(hook)
+	s := httptest.NewUnstartedServer(h)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	tb.Cleanup(s.Close)
-	port := portOf(tb, s.Listener.Addr().String())
-	require.NoError(tb, c.RouteService(tb.Context(), benchServer, "nothing", port))
-	c.register(tb, registration{name: "nothing", namespace: benchServer, service: "nothing", port: port, ca: bundle, only: only})
-	return func(testing.TB) float64 { return float64(answered.Load()) }
+	r.ca, r.port = bundle, portOf(tb, s.Listener.Addr().String())
+	require.NoError(tb, c.RouteService(tb.Context(), r.namespace, r.service, r.port))
+	c.register(tb, r)
 }
 
-// benchServer is the namespace of the Service of this process.
+// benchServer is the namespace of the Services of this process.
 const benchServer = "bench-server"
+
+func stopAtEnd(tb testing.TB, p *process.Process) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			tb.Errorf("stop it: %v; its log:\n%s", err, p.Tail())
+		}
+	})
+}
+
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	port, err := env.FreePort(tb.Context())
+	require.NoError(tb, err)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+}
 
 func portOf(tb testing.TB, address string) int32 {
 	tb.Helper()
