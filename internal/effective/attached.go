@@ -16,12 +16,20 @@ type Attachments struct {
 	walk  *walk
 	root  root
 	route *gateway.Route
+	of    map[servedAt]*Attached
 	known map[string]*Attached
+}
+
+// servedAt is a rule at a listener of a router.
+type servedAt struct {
+	listener *gateway.ListenerMatch
+	route    *gateway.Route
+	rule     int
 }
 
 // Attachments returns the Attachments of the policies of some kinds in a view.
 func (e *Engine) Attachments(v *snapshot.View, kinds []*policykind.Kind) *Attachments {
-	return &Attachments{walk: newWalk(e, v, kinds, nil, nil), known: make(map[string]*Attached)}
+	return &Attachments{walk: newWalk(e, v, kinds, nil, nil), of: make(map[servedAt]*Attached), known: make(map[string]*Attached)}
 }
 
 // Attached is which policies are attached to the paths of the requests to a rule, by kind.
@@ -112,6 +120,17 @@ func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 
 // Of returns the policies on the paths of a rule of a route at a listener.
 func (a *Attachments) Of(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
+	at := servedAt{l, r, rule}
+	known, ok := a.of[at]
+	if !ok {
+		known = a.find(l, r, rule)
+		a.of[at] = known
+	}
+	return known
+}
+
+// find is Of without its memo.
+func (a *Attachments) find(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
 	a.enter(l, r)
 	p := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: r, Rule: rule}
 	if l.Service != nil {

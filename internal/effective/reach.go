@@ -9,19 +9,11 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Reaches finds out which paths of a view requests reach (SEMANTICS section 9). It is not
-// safe for concurrent use.
+// Reaches finds out which paths requests reach (SEMANTICS section 9). It is not safe for
+// concurrent use.
 type Reaches struct {
-	view    *snapshot.View
-	routers map[api.Ref]*gateway.Router
-	known   map[reachKey]gateway.Reach
-	// last is the route of the previous path at its root, and whether requests may not
-	// reach some rule of it: routes come one after another.
-	last struct {
-		root  root
-		route *gateway.Route
-		may   bool
-	}
+	router func(*gateway.Path) *gateway.Router
+	known  map[reachKey]gateway.Reach
 }
 
 // reachKey is what Reaches depends on.
@@ -37,7 +29,25 @@ type reachKey struct {
 
 // NewReaches returns a Reaches for a view.
 func NewReaches(v *snapshot.View) *Reaches {
-	return &Reaches{view: v, routers: make(map[api.Ref]*gateway.Router), known: make(map[reachKey]gateway.Reach)}
+	routers := make(map[api.Ref]*gateway.Router)
+	return ReachesBy(func(p *gateway.Path) *gateway.Router {
+		if p.Service == nil {
+			if routers[p.Gateway.Ref()] == nil {
+				routers[p.Gateway.Ref()] = v.Router(p.Gateway, gateway.Reading{})
+			}
+			return routers[p.Gateway.Ref()]
+		}
+		if routers[p.Service.Ref()] == nil {
+			routers[p.Service.Ref()] = MeshRouter(v, p.Service, v)
+		}
+		return routers[p.Service.Ref()]
+	})
+}
+
+// ReachesBy returns a Reaches that asks for the router of the gateway or the Service of a path,
+// nil for none.
+func ReachesBy(router func(*gateway.Path) *gateway.Router) *Reaches {
+	return &Reaches{router: router, known: make(map[reachKey]gateway.Reach)}
 }
 
 // Mark marks a path that no request reaches, if it has policies.
@@ -55,29 +65,20 @@ func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 	if p.Service == nil && (p.Gateway == nil || p.Listener == nil) || p.Service != nil && p.Route == nil {
 		return gateway.Reach{Reached: true}
 	}
-	if p.Route != nil && !r.mayBeUnreached(p) {
+	router := r.router(p)
+	if router == nil || p.Route != nil && !router.MayBeUnreached(p.Route) {
 		return gateway.Reach{Reached: true}
 	}
 	key := reachKey{p.Gateway, p.Listener, p.Service, p.Port, p.Client, p.Route, p.Rule}
 	x, ok := r.known[key]
 	if !ok {
-		x = r.find(p)
+		x = reachOf(router, p)
 		r.known[key] = x
 	}
 	return x
 }
 
-// mayBeUnreached reports whether requests may not reach some rule of the route of a path.
-func (r *Reaches) mayBeUnreached(p *gateway.Path) bool {
-	at := root{gateway: p.Gateway, service: p.Service}
-	if r.last.root != at || r.last.route != p.Route {
-		r.last.root, r.last.route, r.last.may = at, p.Route, r.router(p).MayBeUnreached(p.Route, -1)
-	}
-	return r.last.may
-}
-
-func (r *Reaches) find(p *gateway.Path) gateway.Reach {
-	router := r.router(p)
+func reachOf(router *gateway.Router, p *gateway.Path) gateway.Reach {
 	out := gateway.Reach{Reached: true}
 	for _, l := range router.ListenersAt(p) {
 		if p.Route == nil {
@@ -90,37 +91,16 @@ func (r *Reaches) find(p *gateway.Path) gateway.Reach {
 	return out
 }
 
-// router returns the router of the gateway, or the Service, of a path.
-func (r *Reaches) router(p *gateway.Path) *gateway.Router {
-	entry := entryOf(p)
-	router := r.routers[entry]
-	if router == nil {
-		if p.Service != nil {
-			router = MeshRouter(r.view, p.Service)
-		} else {
-			router = r.view.Router(p.Gateway, gateway.Reading{})
-		}
-		router = router.Memoize()
-		r.routers[entry] = router
-	}
-	return router
-}
-
-func entryOf(p *gateway.Path) api.Ref {
-	if p.Service != nil {
-		return p.Service.Ref()
-	}
-	return p.Gateway.Ref()
-}
-
-// MeshRouter returns the router of a Service in a view.
-func MeshRouter(v *snapshot.View, s *gateway.Service) *gateway.Router {
-	routes := slices.Collect(v.RoutesOf(s.Ref()))
+// MeshRouter returns the router of a Service in a view, for the clients that have routes of
+// their own to it in some views.
+func MeshRouter(v *snapshot.View, s *gateway.Service, of ...*snapshot.View) *gateway.Router {
 	clients := make(map[string]bool)
-	for _, r := range routes {
-		if r.Namespace != s.Namespace {
-			clients[r.Namespace] = true
+	for _, v := range of {
+		for r := range v.RoutesOf(s.Ref()) {
+			if r.Namespace != s.Namespace {
+				clients[r.Namespace] = true
+			}
 		}
 	}
-	return gateway.NewMeshRouter(s, slices.Sorted(maps.Keys(clients)), routes, gateway.Reading{})
+	return gateway.NewMeshRouter(s, slices.Sorted(maps.Keys(clients)), slices.Collect(v.RoutesOf(s.Ref())), gateway.Reading{})
 }

@@ -44,6 +44,7 @@ type evaluation struct {
 	overrides       overrides
 	requests        requests
 	ownReach        ownReach
+	reaches         *effective.Reaches // after the write
 	schema          schemaViolations
 	requirements    requirements
 	limits          limits.Tracker

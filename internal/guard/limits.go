@@ -55,7 +55,6 @@ const (
 	maxUnreachedPaths = 256
 	maxUnreached      = 5
 	maxReachGateways  = 16
-	fewReaches        = 16
 	maxTaken          = 64
 	// maxUnreachedCounted is how many paths are counted as unreached.
 	maxUnreachedCounted = 10_000

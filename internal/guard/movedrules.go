@@ -33,11 +33,14 @@ func (ev *evaluation) findMovedRules() error {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
 		return nil
 	}
+	re := ev.rerouted()
+	if len(re.entries) == 0 {
+		return nil
+	}
 	s := ev.newStake(func(*policykind.Kind) bool { return true })
 	if s == nil {
 		return nil
 	}
-	re := ev.rerouted()
 	for _, entry := range re.entries {
 		at := ev.routersOf(entry)
 		if at.before == nil || at.after == nil || !differBeside(at.before, s.before, re.before) && !differBeside(at.after, s.after, re.after) {
@@ -54,20 +57,17 @@ func (ev *evaluation) findMovedRules() error {
 // are on one of some routes, or on one that has requests of its hostnames.
 func differBeside(router *gateway.Router, on *effective.Attachments, routes []*gateway.Route) bool {
 	for _, r := range routes {
-		listeners := router.ListenersOf(r)
-		for i := range listeners {
-			if on.OnSections(&listeners[i]) {
+		var at *gateway.ListenerMatch // any: all are of one gateway or Service
+		for at = range router.ListenersOf(r) {
+			if on.OnSections(at) {
 				return true
 			}
 		}
-		if len(listeners) == 0 {
-			continue
-		}
-		if on.OnRoute(&listeners[0], r) {
+		if at != nil && on.OnRoute(at, r) {
 			return true
 		}
 		for n := range router.Neighbors(r) {
-			if on.OnRoute(&listeners[0], n) {
+			if on.OnRoute(at, n) {
 				return true
 			}
 		}
@@ -85,11 +85,11 @@ func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re rerouted
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
 		Known:    func(from, to gateway.Served) bool { return known[placesOf(from, to)] },
-		Alive:    func() bool { return ev.budget.Alive() == nil },
 		Steps:    &ev.requests.steps,
 		MaxWork:  maxMovedRulesWork,
 	}
-	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
+	var spent error // then nothing more is found
+	for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
 		switch {
 		case m.Unsearched || ev.ruleLosses.more:
 			return nil
@@ -108,16 +108,16 @@ func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re rerouted
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.
 func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
-	before, err := ev.pathsBeforeThrough(m.From.Route.Ref(), k)
+	before, err := ev.pathsTo(m.From, k, "", false)
 	if err != nil {
 		return err
 	}
-	after, err := ev.pathsThrough(m.To.Route.Ref(), k)
-	if err != nil {
-		return err
-	}
-	for _, x := range pathsOf(m.From, before, "") {
-		for _, y := range pathsOf(m.To, after, x.Path.Client) {
+	for _, x := range before {
+		after, err := ev.pathsTo(m.To, k, x.Path.Client, true)
+		if err != nil {
+			return err
+		}
+		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
 				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Shown())

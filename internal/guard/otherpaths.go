@@ -17,6 +17,9 @@ func (ev *evaluation) compareOthers() error {
 	if err := ev.compareForOverrides(ev.otherListenersScope(ev.before.Populated()), atListeners); err != nil {
 		return err
 	}
+	if _, all := ev.change.Object().(*gateway.Gateway); all {
+		return nil // no route at it is another one
+	}
 	return ev.compareForOverrides(ev.othersScope(), func(o *evaluation, p effective.Pair) bool { return len(o.requests.from(&p.Before.Path)) > 0 })
 }
 
@@ -79,9 +82,8 @@ func (ev *evaluation) othersScope() effective.Scope {
 	var s effective.Scope
 	for _, moves := range ev.requests.moves {
 		for _, m := range moves {
-			from := m.from
-			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] {
-				s.Objects = append(s.Objects, from.Route.Ref())
+			if from := m.From.Route.Ref(); !slices.Contains(s.Objects, from) && !ev.requests.rerouted[from] {
+				s.Objects = append(s.Objects, from)
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	if !lost && reason == "" {
 		return false, false
 	}
-	var move requestMove
+	var move flow
 	stays := c.ev.overrides.confirmed[o.Rule]
 	if !stays {
 		move, stays = c.ev.staying(c.paths)
@@ -160,10 +160,7 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 // checkSuccessor adds an override that is not given, or not bound, on a successor, and
 // keeps note of one that is.
 func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error {
-	lost, reason := !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective), ""
-	if !lost {
-		reason = c.unboundOn(o, s.Effective)
-	}
+	lost, reason := c.lostOn(o, s.Effective)
 	if !lost && reason == "" {
 		c.kept.add(s.Effective, o.Policy)
 		return nil
@@ -180,17 +177,19 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 	return nil
 }
 
-// unboundOn returns why an override that was bound is not bound on a successor, "" if
-// it is or was not bound.
-func (c *overrideCheck) unboundOn(o effective.Override, successor *effective.Effective) string {
-	if !c.limits.Before.Holds(o) {
-		return ""
+// lostOn reports whether an override is not given on a path after the write, and if it is, why
+// it is not bound there although it was, "" if it is or was not.
+func (c *overrideCheck) lostOn(o effective.Override, y *effective.Effective) (lost bool, unbound string) {
+	if !y.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, y) {
+		return true, ""
 	}
-	reason := c.ev.limits.BindAfter(successor).UnboundReason(o)
-	if c.paths.After == nil && reason == limits.Unmatched {
-		return limits.RuleRemoved
+	if c.limits.Before.Holds(o) {
+		unbound = c.ev.limits.BindAfter(y).UnboundReason(o)
 	}
-	return reason
+	if c.paths.After == nil && unbound == limits.Unmatched {
+		unbound = limits.RuleRemoved
+	}
+	return false, unbound
 }
 
 // keptOverrides are the successors of a path, each with the policies whose overrides

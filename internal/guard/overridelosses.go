@@ -55,12 +55,12 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	reason := ev.lossReason(was, o)
 	key := lostOverrideKey{
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp,
-		unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
+		unsure: s.unsure, unsearched: s.by.Unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
 	for _, p := range substitutes {
 		key.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.shown, substitutes: substitutes})
+	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.Shown, substitutes: substitutes})
 }
 
 // addLost adds the path on which an override is lost, and returns where it was added.
@@ -80,11 +80,11 @@ func (o *overrides) addLost(loss lostOverride) *lostOverride {
 // addUnboundOverride adds an override that is given on a path, and no longer bound to its
 // rule.
 func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Effective, s successor, why string) {
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was)}
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.unsure, unsearched: s.by.Unsearched, neighbor: ev.ofNeighbor(o, was)}
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		key.code = api.ReasonOverrideRemoved
 	}
-	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown})
+	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.Shown})
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is

@@ -42,7 +42,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		return out, err
 	}
 	elsewhere, err := ev.successorsByName(p, o, triggered)
-	undecided := ev.undecided(x)
+	undecided := ev.destinations(x).undecided
 	for _, y := range elsewhere {
 		if undecided || !samePort(x, &y.Path) {
 			out = append(out, y)
@@ -70,7 +70,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 		if p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
 			continue
 		}
-		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind)
+		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind, true)
 		if err != nil {
 			return nil, err
 		}
@@ -225,16 +225,12 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 		s.route, s.edited = x.Route, edited
 		s.positions = gateway.MatchRules(x.Route, edited)
 	}
-	kinds := []api.PolicyKind{at.kind.Ref()}
-	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
+	objects := []api.Ref{at.object}
 	if x.Route == nil && x.Set != nil {
-		scope.Objects = append(scope.Objects, x.Gateway.Ref())
+		objects = append(objects, x.Gateway.Ref())
 	}
-	err := ev.guard.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
-		s.after = append(s.after, e)
-		return nil
-	})
-	if err != nil {
+	var err error
+	if s.after, err = ev.walk(ev.after, at.kind, objects...); err != nil {
 		return s, err
 	}
 	if set, ok := now.(*gateway.ListenerSet); ok {
@@ -245,10 +241,11 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 	if len(s.after) == 0 { // nothing is compared with those before
 		return s, nil
 	}
-	return s, ev.guard.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
+	before, err := ev.walk(ev.before, at.kind, objects...)
+	for _, e := range before {
 		s.before[e.Path.ID()] = true
-		return nil
-	})
+	}
+	return s, err
 }
 
 // idBefore returns the identity that a path after the change had before it.

@@ -3,12 +3,11 @@ package guard
 import (
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // ownReach is whether requests reach the paths of the policy that is written.
@@ -50,65 +49,10 @@ func (ev *evaluation) notReached(p effective.Pair) bool {
 
 // reachAfter returns whether requests reach a path after the write.
 func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
-	out := gateway.Reach{Reached: true}
-	if p.Listener == nil && !readsRequests(p) {
-		return out
+	if ev.reaches == nil {
+		ev.reaches = effective.ReachesBy(func(p *gateway.Path) *gateway.Router { return ev.routersOf(entryOf(p)).after })
 	}
-	at := ev.routersOf(entryOf(p))
-	router := at.after
-	switch {
-	case router == nil:
-		return out
-	case p.Route == nil:
-		return router.ReachOfListener(new(listenerOf(p)))
-	case !readsRequests(p) || !ev.mayBeUnreached(at, p):
-		return out
-	}
-	for _, l := range router.ListenersAt(p) {
-		if out = router.Reach(p.Route, p.Rule, &l); out.Reached {
-			return out
-		}
-	}
-	return out
-}
-
-// reachMemo is what is known of the paths of a gateway or a Service.
-type reachMemo struct {
-	route *gateway.Route // the last one: paths come route by route
-	may   bool           // requests may not reach a rule of it
-	asked int            // for how many routes
-	hosts map[string]int // routes by hostname, "" for all that are not exact
-}
-
-// mayBeUnreached reports whether requests may not reach a path after the write.
-func (ev *evaluation) mayBeUnreached(at *gatewayRouters, p *gateway.Path) bool {
-	if memo := &at.reach; memo.route != p.Route {
-		memo.route = p.Route
-		memo.may = (at.after.IsBehind(p.Route) || !ev.hasOwnHosts(memo, p)) && at.after.MayBeUnreached(p.Route, -1)
-	}
-	return at.reach.may && at.after.MayBeUnreached(p.Route, p.Rule)
-}
-
-// hasOwnHosts reports whether the route of a path has one match, and no other route at the
-// gateway has one of its hostnames, or one that includes others. It is false for the first
-// routes: the hostnames of all are only counted for many.
-func (ev *evaluation) hasOwnHosts(memo *reachMemo, p *gateway.Path) bool {
-	if memo.asked++; memo.asked < fewReaches || p.Gateway == nil || p.Route.MatchCount() != 1 {
-		return false
-	}
-	if memo.hosts == nil {
-		memo.hosts = make(map[string]int)
-		for _, r := range routesUnder(ev.after, p.Gateway) {
-			for _, h := range r.Hostnames {
-				if strings.HasPrefix(h, "*") {
-					h = ""
-				}
-				memo.hosts[h]++
-			}
-			memo.hosts[""] += btoi(len(r.Hostnames) == 0)
-		}
-	}
-	return memo.hosts[""] == 0 && !slices.ContainsFunc(p.Route.Hostnames, func(h string) bool { return memo.hosts[h] > 1 })
+	return ev.reaches.Of(p)
 }
 
 // reportUnreached reports what no request reaches after the write, and from what the write
@@ -143,11 +87,11 @@ func (ev *evaluation) reportUnreachedRoute(old, r *gateway.Route) {
 		if at.after == nil {
 			continue
 		}
-		if at.after.MayBeUnreached(r, -1) {
+		if at.after.MayBeUnreached(r) {
 			ev.reportUnreachedRules(entry, at, old, r)
 		}
 		taken := make(map[ruleOf]bool)
-		for rival := range at.after.Rivals(r) {
+		for _, rival := range at.after.Rivals(r) {
 			if len(taken) < maxTaken && rival.Route != r && r.Precedes(rival.Route) {
 				taken[ruleOf{rival.Route, rival.Rule}] = true
 			}
@@ -254,13 +198,18 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	if kind == "" {
 		return
 	}
+	of := func(v *snapshot.View) func(api.Ref) iter.Seq[*gateway.Route] {
+		return func(parent api.Ref) iter.Seq[*gateway.Route] { return v.RoutesOfKind(parent, kind) }
+	}
 	before := make(map[api.Ref]bool)
-	for _, o := range otherKinds(at.before, ev.before.RoutesOfKind, old, kind) {
-		before[o.Ref()] = true
+	if at.before != nil && old != nil {
+		for _, o := range at.before.OtherKinds(old, of(ev.before)) {
+			before[o.Ref()] = true
+		}
 	}
 	var rejects *gateway.Route // the oldest one
 	reported := 0
-	for _, o := range otherKinds(at.after, ev.after.RoutesOfKind, r, kind) {
+	for _, o := range at.after.OtherKinds(r, of(ev.after)) {
 		switch {
 		case o.Created == r.Created && !o.Dated(): // which one is older is not known
 		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):
@@ -273,23 +222,6 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	if rejects != nil && !before[rejects.Ref()] {
 		ev.reportRejected(entry, r, rejects)
 	}
-}
-
-// otherKinds returns the routes of another kind that are on intersecting hostnames with a
-// route at a gateway, each once.
-func otherKinds(router *gateway.Router, of func(api.Ref, string) iter.Seq[*gateway.Route], r *gateway.Route, kind string) []*gateway.Route {
-	if router == nil || r == nil {
-		return nil
-	}
-	var out []*gateway.Route
-	seen := make(map[*gateway.Route]bool)
-	for _, o := range router.OtherKinds(r, func(l *gateway.ListenerMatch) iter.Seq[*gateway.Route] { return of(l.Parent(), kind) }) {
-		if !seen[o] {
-			seen[o] = true
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // reportRejected reports a route that Gateway API has rejected, since one of another kind
