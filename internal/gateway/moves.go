@@ -334,35 +334,6 @@ func (q *Request) withoutFreeTexts() *Request {
 	return &out
 }
 
-// MovesBetween yields requests that move from a rule of a route at a listener to a rule of
-// another version of it at another version of that, -1 for any rule. Once the lookups of
-// the router before have spent maxWork, it yields one move that is not searched.
-func MovesBetween(before, after *Router, was *Route, ruleBefore int, at *ListenerMatch, is *Route, ruleAfter int, to *ListenerMatch) iter.Seq[Move] {
-	return func(yield func(Move) bool) {
-		m := newSearch(before, after, MoveLimits{}, yield)
-		spent := *m.before.memo.lookups
-		defer func() { *m.before.memo.lookups = spent + m.work() }()
-		for e := range before.entriesAt(was, at) {
-			if ruleBefore >= 0 && e.match.rule != ruleBefore {
-				continue
-			}
-			for f := range after.entriesAt(is, to) {
-				m.before.memo.work++
-				if ruleAfter >= 0 && f.match.rule != ruleAfter || !HostnamesIntersect(e.hostname, f.hostname) {
-					continue
-				}
-				if spent+m.work() > maxWork {
-					yield(Move{From: e.served(), To: f.served(), Unsearched: true})
-					return
-				}
-				if !m.try(e, f) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Neighbors yields the routes on the hostnames of a route, or on less specific ones, at its
 // listeners and at others of their ports; it may yield one several times.
 func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {

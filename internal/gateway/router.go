@@ -47,7 +47,7 @@ type routerMemo struct {
 	shares    *bool                  // see SharesPorts
 	looked    int                    // at matches of the indexes
 	work      int                    // about the conditions of these
-	lookups   *int                   // work of MovesBetween and Witnesses, under all readings
+	lookups   *int                   // work of Witnesses, under all readings
 	texts     *textMemo              // under all readings
 	reach     int                    // work of Reach
 	last      struct {               // the route of which rivals were asked for

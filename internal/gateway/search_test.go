@@ -299,27 +299,23 @@ func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {
 // What is looked up for the paths of one write is bounded together, and its end is shown.
 func TestLookupsAreBounded(t *testing.T) {
 	const w = "own 1 shop.example.com: /a/1 ; ~/a/.* | /b\nother 2 shop.example.com: /a ; ~/.*"
-	lookups := func() (witnesses []gateway.Witness, moves []gateway.Move) {
+	lookups := func() (witnesses []gateway.Witness) {
 		before, all := routerOf(t, "http: HTTP 80", w)
 		after, _ := routerOf(t, "http: HTTP 80", w)
 		at := before.Listeners()[0]
 		for range 2 { // two paths
 			witnesses = slices.AppendSeq(witnesses, before.Witnesses(all[0], -1, &at, after))
-			moves = slices.AppendSeq(moves, gateway.MovesBetween(before, after, all[0], -1, &at, all[1], -1, &at))
 		}
-		return witnesses, moves
+		return witnesses
 	}
-	witnesses, moves := lookups()
+	witnesses := lookups()
 	assert.Len(t, witnesses, 4, "one for each match that has requests")
 	assert.False(t, slices.ContainsFunc(witnesses, func(w gateway.Witness) bool { return w.Unsearched }))
-	assert.False(t, slices.ContainsFunc(moves, func(m gateway.Move) bool { return m.Unsearched }))
 	defer gateway.SetMaxWork(1)()
-	witnesses, moves = lookups()
+	witnesses = lookups()
 	require.Len(t, witnesses, 3)
 	assert.False(t, witnesses[0].Unsearched)
 	assert.Equal(t, []gateway.Witness{{Unsearched: true}, {Unsearched: true}}, witnesses[1:])
-	require.Len(t, moves, 2)
-	assert.True(t, moves[0].Unsearched && moves[1].Unsearched)
 }
 
 // The searches under all readings of a write may do as much together as one alone.

@@ -45,6 +45,7 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 			}
 			for _, from := range arrivals[placeOf(&l, y.Route, rule)] {
 				if p.Before != nil && from.IsOn(&p.Before.Path) {
+					out.stays = true
 					continue
 				}
 				paths, err := ev.counterparts(p.After, from, false)

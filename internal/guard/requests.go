@@ -380,13 +380,17 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 	if at.before == nil || at.after == nil {
 		return flow{}, true
 	}
+	for _, f := range ev.requests.from(x) {
+		if f.To.IsOn(y) {
+			return f, true
+		}
+	}
 	for r := range at.readings(x.Route, y.Route) {
-		for _, l := range r.before.ListenersAt(x) {
-			to := l // in a mesh, it is the same one
-			if !at.mesh {
-				to = listenerOf(y)
+		for w := range r.witnesses(x) {
+			if w.Request == nil {
+				return flow{Move: gateway.Move{Unsearched: w.Unsearched}}, true
 			}
-			for m := range gateway.MovesBetween(r.before, r.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
+			if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route != nil && m.To.IsOn(y) {
 				return flow{Move: m}, true
 			}
 		}

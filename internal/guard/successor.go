@@ -92,7 +92,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 // that gives up one of its hostnames moves nothing.
 func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, triggered bool) ([]successor, error) {
 	x := p.Before
-	if p.After != nil && !ev.backendLost(p, o) && !ev.matchesLost(p, o) {
+	if p.After != nil && !ev.backendLost(p, o) {
 		return nil, nil
 	}
 	s, err := ev.candidatesFor(x)
@@ -150,13 +150,6 @@ func sameEntry(a, b gateway.ID) bool {
 // override: the route was edited, so that a rule's matches or backends may have moved.
 func (ev *evaluation) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
-}
-
-// matchesLost reports whether the rule of a path gives up matches. It matters to overrides
-// that are attached to the rule itself or to its backend.
-func (ev *evaluation) matchesLost(p effective.Pair, o effective.Override) bool {
-	x, y := &p.Before.Path, &p.After.Path
-	return o.Level >= gateway.LevelRule && ev.routeEdited(p) && gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule)
 }
 
 // backendLost reports whether the rule of a path no longer sends requests to its backend.
