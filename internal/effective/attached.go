@@ -2,7 +2,6 @@ package effective
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"overrule.dev/overrule/internal/gateway"
@@ -71,48 +70,13 @@ func (a *Attached) MayLoseRules(to *Attached) []*policykind.Kind {
 	return out
 }
 
-// OnSections reports whether a policy is attached to a section of the gateway or Service of
-// a listener, to its listener set, or for the clients of one namespace.
-func (a *Attachments) OnSections(l *gateway.ListenerMatch) bool {
-	a.enter(l, nil)
-	own := func(on []attachment) bool {
-		return slices.ContainsFunc(on, func(at attachment) bool { return !at.target.Whole() || at.target.Consumer })
-	}
-	if l.Set != nil && a.walk.attachedTo(l.Set.Ref()) != nil {
-		return true
-	}
-	return slices.ContainsFunc(a.walk.kinds, func(k kindWalk) bool {
-		on := &k.attached
-		return own(on.gateway) || own(on.service) || own(on.serviceNamespace)
-	})
-}
-
-// OnRoute reports whether a policy is attached to a route, its namespace or its backends.
-func (a *Attachments) OnRoute(l *gateway.ListenerMatch, r *gateway.Route) bool {
-	a.enter(l, r)
-	for i := range a.walk.kinds {
-		k := &a.walk.kinds[i]
-		if len(k.attached.route)+len(k.attached.routeNamespace) > 0 {
-			return true
-		}
-	}
-	for i := range r.Rules {
-		for _, b := range r.Rules[i].Backends {
-			if a.walk.attachedTo(b.Object) != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// enter makes the gateway or Service of a listener and a route, if not nil, the current ones.
+// enter makes the gateway or Service of a listener and a route the current ones.
 func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 	if at := (root{gateway: l.Gateway, service: l.Service}); a.root != at {
 		a.walk.enterRoot(at, nil)
 		a.root, a.route = at, nil
 	}
-	if r != nil && a.route != r {
+	if a.route != r {
 		a.walk.enterRoute(r)
 		a.route = r
 	}

@@ -231,7 +231,7 @@ func (r *Router) inFront(l *ListenerMatch, hostname string) *ListenerMatch {
 	for i := range r.listeners {
 		o := &r.listeners[i]
 		if o != l && o.Client == l.Client && o.Listener.SamePort(l.Listener) &&
-			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && slices.Contains(hostnamesFor(hostname), o.Listener.Hostname) {
+			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && (o.Listener.Hostname == hostname || hostnameTakes(o.Listener.Hostname, hostname)) {
 			return o
 		}
 	}

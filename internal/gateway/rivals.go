@@ -3,6 +3,7 @@ package gateway
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -43,10 +44,45 @@ func (r *Router) compareWithRivals(route *Route) {
 	if last.route == route {
 		return
 	}
-	last.route, last.rivals = route, r.findRivals(route)
+	last.route, last.rivals = route, nil
+	if !r.ownsHosts(route) {
+		last.rivals = r.findRivals(route)
+	}
 	last.mayBeUnreached = r.isBehind(route) || slices.ContainsFunc(last.rivals, func(v Rival) bool {
 		return v.Route == route && v.Rule < v.Own || v.Route.Precedes(route)
 	})
+}
+
+// fewRoutes is for how many routes rivals are looked up without counting the hostnames of all.
+const fewRoutes = 16
+
+// ownsHosts reports whether a route has one match, and no other route has one of its hostnames,
+// or one that includes others. It is false for the first routes.
+func (r *Router) ownsHosts(route *Route) bool {
+	if r.memo.asked++; r.memo.asked < fewRoutes || route.MatchCount() != 1 || len(r.listeners) == 0 || r.listeners[0].Service != nil {
+		return false
+	}
+	if r.memo.routesOn == nil {
+		r.memo.routesOn = make(map[string]int)
+		seen := make(map[api.Ref]bool)
+		for i := range r.listeners {
+			parent := r.listeners[i].Parent()
+			if seen[parent] {
+				continue
+			}
+			seen[parent] = true
+			for o := range r.routes.RoutesOf(parent) {
+				for _, h := range o.Hostnames {
+					if strings.HasPrefix(h, "*") {
+						h = ""
+					}
+					r.memo.routesOn[h]++
+				}
+				r.memo.routesOn[""] += boolRank(len(o.Hostnames) == 0)
+			}
+		}
+	}
+	return r.memo.routesOn[""] == 0 && !slices.ContainsFunc(route.Hostnames, func(h string) bool { return r.memo.routesOn[h] > 1 })
 }
 
 func (r *Router) findRivals(route *Route) []Rival {
@@ -86,7 +122,11 @@ func (r *Router) findRivals(route *Route) []Rival {
 func (r *Router) neighbors(l *ListenerMatch, route *Route) iter.Seq2[*Route, string] {
 	return func(yield func(*Route, string) bool) {
 		for _, hostname := range l.hostnames(route) {
-			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
+			names := []string{hostname}
+			if hostname == l.Listener.Hostname { // which stands for all less specific ones
+				names = hostnamesFor(hostname)
+			}
+			for _, h := range names {
 				for _, segment := range route.Segments() {
 					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
 						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {

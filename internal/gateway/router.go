@@ -50,6 +50,8 @@ type routerMemo struct {
 	lookups   *int                   // work of Witnesses, under all readings
 	texts     *textMemo              // under all readings
 	reach     int                    // work of Reach
+	asked     int                    // for the rivals of how many routes
+	routesOn  map[string]int         // routes by hostname, "" for all that are not exact
 	last      struct {               // the route of which rivals were asked for
 		route          *Route
 		rivals         []Rival

@@ -27,8 +27,8 @@ func (ev *evaluation) noteFollowed(p effective.Pair) {
 }
 
 // findMovedRules adds the rules that requests lose which move between routes or rules since a
-// route is written, though each of the paths may keep its rules. Where no policy but those
-// of whole gateways and Services is on these routes, it looks at no match.
+// route is written, though each of the paths may keep its rules. Where the same policies are
+// on all of these routes, it looks at no match.
 func (ev *evaluation) findMovedRules() error {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
 		return nil
@@ -41,65 +41,35 @@ func (ev *evaluation) findMovedRules() error {
 	if s == nil {
 		return nil
 	}
-	for _, entry := range re.entries {
-		at := ev.routersOf(entry)
-		if at.before == nil || at.after == nil || !differBeside(at.before, s.before, re.before) && !differBeside(at.after, s.after, re.after) {
-			continue
-		}
-		if err := ev.findMovedRulesAt(at, s, re); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// differBeside reports whether other policies than those of the whole gateway or Service
-// are on one of some routes, or on one that has requests of its hostnames.
-func differBeside(router *gateway.Router, on *effective.Attachments, routes []*gateway.Route) bool {
-	for _, r := range routes {
-		var at *gateway.ListenerMatch // any: all are of one gateway or Service
-		for at = range router.ListenersOf(r) {
-			if on.OnSections(at) {
-				return true
-			}
-		}
-		if at != nil && on.OnRoute(at, r) {
-			return true
-		}
-		for n := range router.Neighbors(r) {
-			if on.OnRoute(at, n) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// findMovedRulesAt is findMovedRules at one gateway or Service.
-func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re reroutedObject) error {
 	known := make(map[[2]rulePlace]bool)
-	placesOf := func(from, to gateway.Served) [2]rulePlace {
+	places := func(from, to gateway.Served) [2]rulePlace {
 		return [2]rulePlace{placeOfServed(from), placeOfServed(to)}
 	}
 	limits := gateway.MoveLimits{
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
-		Known:    func(from, to gateway.Served) bool { return known[placesOf(from, to)] },
+		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
 		Steps:    &ev.requests.steps,
 		MaxWork:  maxMovedRulesWork,
 	}
-	var spent error // then nothing more is found
-	for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
-		switch {
-		case m.Unsearched || ev.ruleLosses.more:
-			return nil
-		case m.Request == nil:
+	for _, entry := range re.entries {
+		at := ev.routersOf(entry)
+		if at.before == nil || at.after == nil {
 			continue
 		}
-		known[placesOf(m.From, m.To)] = true
-		for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
-			if err := ev.addMove(m, k); err != nil {
-				return err
+		var spent error // then nothing more is found
+		for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
+			if m.Unsearched || ev.ruleLosses.more {
+				break
+			}
+			if m.Request == nil {
+				continue
+			}
+			known[places(m.From, m.To)] = true
+			for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
+				if err := ev.addMove(m, k); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -381,7 +381,7 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 		return flow{}, true
 	}
 	for _, f := range ev.requests.from(x) {
-		if f.To.IsOn(y) {
+		if f.unsure == "" && f.To.IsOn(y) {
 			return f, true
 		}
 	}
