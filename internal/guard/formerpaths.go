@@ -36,25 +36,16 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if p.Before != nil {
 		_, out.stays = ev.staying(p)
 	}
-	out.fresh = at.arrivalsUnknown
-	for _, l := range at.after.ListenersAt(y) {
-		out.fresh = out.fresh || servesNewRequests(at, y, &l)
-		for rule := range y.Route.Rules {
-			if y.Rule >= 0 && y.Rule != rule {
-				continue
-			}
-			for _, from := range arrivals[placeOf(&l, y.Route, rule)] {
-				if p.Before != nil && from.IsOn(&p.Before.Path) {
-					out.stays = true
-					continue
-				}
-				paths, err := ev.counterparts(p.After, from, false)
-				if err != nil {
-					return out, err
-				}
-				out.others = appendNew(out.others, slices.Values(paths))
-			}
+	out.fresh = at.arrivalsUnknown || servesNewRequests(at, y)
+	for _, from := range arrivals.to(at, y) {
+		if p.Before != nil && from.IsOn(&p.Before.Path) {
+			continue
 		}
+		paths, err := ev.counterparts(p.After, from, false)
+		if err != nil {
+			return out, err
+		}
+		out.others = appendNew(out.others, slices.Values(paths))
 	}
 	return out, nil
 }
@@ -73,12 +64,14 @@ func (ev *evaluation) editsRouting() bool {
 	}
 }
 
-// servesNewRequests reports whether a path serves requests at a listener that nothing served
-// before the write.
-func servesNewRequests(at *gatewayRouters, y *gateway.Path, l *gateway.ListenerMatch) bool {
-	for w := range at.after.Witnesses(y.Route, y.Rule, l, at.before) {
-		if w.Request == nil || at.before.Route(w.Request).Route == nil {
-			return true
+// servesNewRequests reports whether a path serves requests that nothing served before the
+// write.
+func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
+	for _, l := range at.after.ListenersAt(y) {
+		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
+			if w.Request == nil || at.before.Route(w.Request).Route == nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -107,6 +100,19 @@ func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 		return nil, fmt.Errorf("find where requests were served: %w", err)
 	}
 	return at.arrivals, nil
+}
+
+// to returns the rules from which requests move to the rules of a path.
+func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
+	var out []gateway.Served
+	for _, l := range at.after.ListenersAt(y) {
+		for rule := range y.Route.Rules {
+			if y.Rule < 0 || y.Rule == rule {
+				out = append(out, a[placeOf(&l, y.Route, rule)]...)
+			}
+		}
+	}
+	return out
 }
 
 // followRequests returns the pair that tells what happens to the requests of a path that

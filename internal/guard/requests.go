@@ -395,7 +395,12 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 			}
 		}
 	}
-	return flow{}, false
+	if ev.requests.moves == nil {
+		return flow{}, false
+	}
+	arrivals, err := ev.arrivalsAt(at) // also where no policy differs
+	i := slices.IndexFunc(arrivals.to(at, y), func(from gateway.Served) bool { return from.IsOn(x) })
+	return flow{Move: gateway.Move{Unsearched: at.arrivalsUnknown}}, i >= 0 || err != nil
 }
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
