@@ -215,7 +215,11 @@ func (r *Router) isBehind(route *Route) bool {
 	if len(r.listeners) < 2 {
 		return false
 	}
-	for l := range r.ListenersOf(route) {
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		if !r.attached(l, route) {
+			continue
+		}
 		for _, h := range l.hostnames(route) {
 			if o := r.inFront(l, h); o != nil && !r.attached(o, route) {
 				return true
