@@ -22,7 +22,7 @@ type search struct {
 	// searches that share limits.Work, and allowed the matches that may be looked at.
 	looked, worked, earlier, allowed int
 	byPolicies                       map[stakeAt][]stakeGroup
-	unsearched                       map[[2]ruleAt]bool
+	unsearched                       map[[2]Served]bool       // rules between which moves are not looked for
 	servedAs                         map[listenerKey][]string // see hostsServedAs
 	within                           map[withinKey][]string   // see hostsWithin
 }
@@ -41,14 +41,10 @@ type stakeAt struct {
 	segment string
 }
 
-// ruleAt is a rule at a listener.
-type ruleAt struct {
-	routeAt
-
-	rule int
+// rulesOf names the rules of a move, whatever their matches.
+func rulesOf(from, to Served) [2]Served {
+	return [2]Served{{Listener: from.Listener, Route: from.Route, Rule: from.Rule}, {Listener: to.Listener, Route: to.Route, Rule: to.Rule}}
 }
-
-func (s Served) ruleAt() ruleAt { return ruleAt{routeAt{s.Listener, s.Route}, s.Rule} }
 
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
 	s := &search{before: before, after: after, limits: limits, yield: yield}
@@ -355,7 +351,7 @@ func (s *search) skip(c *contest) bool {
 		for _, rule := range g.rules {
 			e, f := c.ordered(rule[0].entry)
 			from, to := e.served(), f.served()
-			if s.unsearched[[2]ruleAt{from.ruleAt(), to.ruleAt()}] || s.knows(from, to) {
+			if s.unsearched[rulesOf(from, to)] || s.knows(from, to) {
 				continue
 			}
 			competes := slices.ContainsFunc(rule, func(o indexed) bool {
@@ -372,12 +368,12 @@ func (s *search) skip(c *contest) bool {
 
 // leave yields a move for which no request is looked for, once for two rules.
 func (s *search) leave(from, to Served) bool {
-	at := [2]ruleAt{from.ruleAt(), to.ruleAt()}
+	at := rulesOf(from, to)
 	if s.unsearched[at] {
 		return true
 	}
 	if s.unsearched == nil {
-		s.unsearched = make(map[[2]ruleAt]bool)
+		s.unsearched = make(map[[2]Served]bool)
 	}
 	s.unsearched[at] = true
 	return s.yield(Move{From: from, To: to, Unsearched: true})
