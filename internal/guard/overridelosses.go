@@ -60,7 +60,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	for _, p := range substitutes {
 		key.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.Shown, substitutes: substitutes})
+	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.shown(), substitutes: substitutes})
 }
 
 // addLost adds the path on which an override is lost, and returns where it was added.
@@ -84,7 +84,7 @@ func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Ef
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		key.code = api.ReasonOverrideRemoved
 	}
-	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.Shown})
+	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown()})
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is

@@ -98,6 +98,15 @@ type servedInstead struct {
 	why string // it may go there
 }
 
+// shown returns what returns the request for people, nil where none is known.
+func (f *flow) shown() func() *gateway.Request {
+	if f.Request == nil {
+		return nil
+	}
+	m := f.Move
+	return m.Shown
+}
+
 // isSure reports whether a request goes the same way in each implementation.
 func (f *flow) isSure() bool { return len(f.instead) == 0 && f.unsure == "" }
 
