@@ -2,7 +2,6 @@ package effective
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"overrule.dev/overrule/internal/gateway"
@@ -16,12 +15,20 @@ type Attachments struct {
 	walk  *walk
 	root  root
 	route *gateway.Route
+	of    map[servedAt]*Attached
 	known map[string]*Attached
+}
+
+// servedAt is a rule at a listener of a router.
+type servedAt struct {
+	listener *gateway.ListenerMatch
+	route    *gateway.Route
+	rule     int
 }
 
 // Attachments returns the Attachments of the policies of some kinds in a view.
 func (e *Engine) Attachments(v *snapshot.View, kinds []*policykind.Kind) *Attachments {
-	return &Attachments{walk: newWalk(e, v, kinds, nil, nil), known: make(map[string]*Attached)}
+	return &Attachments{walk: newWalk(e, v, kinds, nil, nil), of: make(map[servedAt]*Attached), known: make(map[string]*Attached)}
 }
 
 // Attached is which policies are attached to the paths of the requests to a rule, by kind.
@@ -63,45 +70,13 @@ func (a *Attached) MayLoseRules(to *Attached) []*policykind.Kind {
 	return out
 }
 
-// OnSections reports whether a policy is attached to a section of the gateway or Service of
-// a listener, to its listener set, or for the clients of one namespace.
-func (a *Attachments) OnSections(l *gateway.ListenerMatch) bool {
-	a.enter(l, nil)
-	own := func(on []attachment) bool {
-		return slices.ContainsFunc(on, func(at attachment) bool { return !at.target.Whole() || at.target.Consumer })
-	}
-	return slices.ContainsFunc(a.walk.kinds, func(k kindWalk) bool {
-		on, set := &k.attached, k.first(l).Set
-		return set != nil && a.walk.attachedTo(set.Ref()) != nil || own(on.gateway) || own(on.service) || own(on.serviceNamespace)
-	})
-}
-
-// OnRoute reports whether a policy is attached to a route, its namespace or its backends.
-func (a *Attachments) OnRoute(l *gateway.ListenerMatch, r *gateway.Route) bool {
-	a.enter(l, r)
-	for i := range a.walk.kinds {
-		k := &a.walk.kinds[i]
-		if len(k.attached.route)+len(k.attached.routeNamespace) > 0 {
-			return true
-		}
-	}
-	for i := range r.Rules {
-		for _, b := range r.Rules[i].Backends {
-			if a.walk.attachedTo(b.Object) != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// enter makes the gateway or Service of a listener and a route, if not nil, the current ones.
+// enter makes the gateway or Service of a listener and a route the current ones.
 func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 	if at := (root{gateway: l.Gateway, service: l.Service}); a.root != at {
 		a.walk.enterRoot(at, nil)
 		a.root, a.route = at, nil
 	}
-	if r != nil && a.route != r {
+	if a.route != r {
 		a.walk.enterRoute(r)
 		a.route = r
 	}
@@ -109,6 +84,17 @@ func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 
 // Of returns the policies on the paths of a rule of a route at a listener.
 func (a *Attachments) Of(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
+	at := servedAt{l, r, rule}
+	known, ok := a.of[at]
+	if !ok {
+		known = a.find(l, r, rule)
+		a.of[at] = known
+	}
+	return known
+}
+
+// find is Of without its memo.
+func (a *Attachments) find(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
 	a.enter(l, r)
 	p := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: r, Rule: rule}
 	if l.Service != nil {

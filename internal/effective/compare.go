@@ -12,7 +12,7 @@ import (
 // each pair of a path before and after: root by root, and under it route by route,
 // first the paths after in the order of their walk, then those that were removed. The
 // rules of a route that changed are paired by gateway.MatchRules, the listeners of a
-// gateway by gateway.MatchListeners. A path of a mesh for
+// gateway by gateway.PairListeners. A path of a mesh for
 // one port or for the clients of one namespace is paired with the path that contains
 // it, if it has no counterpart of its own. A kind may have another profile after.
 //

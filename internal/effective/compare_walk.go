@@ -1,8 +1,6 @@
 package effective
 
 import (
-	"slices"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
@@ -37,42 +35,20 @@ type sides[T any] struct{ before, after T }
 // sidesList has objects before and after, in their order after, removed ones last.
 type sidesList[T any] struct {
 	list  []sides[T]
-	names []api.Ref
-	index map[api.Ref]struct{} // of the names, once they are many
-}
-
-func (p *sidesList[T]) add(name api.Ref, x sides[T]) {
-	p.list, p.names = append(p.list, x), append(p.names, name)
-	switch {
-	case p.index != nil:
-		p.index[name] = struct{}{}
-	case len(p.names) > maxLinear:
-		p.index = make(map[api.Ref]struct{}, 2*len(p.names))
-		for _, n := range p.names {
-			p.index[n] = struct{}{}
-		}
-	}
-}
-
-func (p *sidesList[T]) has(name api.Ref) bool {
-	if p.index != nil {
-		_, ok := p.index[name]
-		return ok
-	}
-	return slices.Contains(p.names, name)
+	names map[api.Ref]bool
 }
 
 // pairByName pairs two lists by name. What is in only one list is looked up in the
 // other view.
 func pairByName[T any](before, after []T, name func(T) api.Ref, inBefore, inAfter func(api.Ref) T) sidesList[T] {
-	var out sidesList[T]
+	out := sidesList[T]{names: make(map[api.Ref]bool, len(after))}
 	for _, x := range after {
 		ref := name(x)
-		out.add(ref, sides[T]{inBefore(ref), x})
+		out.list, out.names[ref] = append(out.list, sides[T]{inBefore(ref), x}), true
 	}
 	for _, x := range before {
-		if ref := name(x); !out.has(ref) {
-			out.add(ref, sides[T]{x, inAfter(ref)})
+		if ref := name(x); !out.names[ref] {
+			out.list, out.names[ref] = append(out.list, sides[T]{x, inAfter(ref)}), true
 		}
 	}
 	return out
@@ -180,19 +156,19 @@ func (c *comparison) route(r sides[root], before, after *gateway.Route) error {
 func (c *comparison) listenerSet(whole *sidesList[root], s sides[*gateway.ListenerSet]) error {
 	before, after := c.planBefore.gatewayOf(s.before), c.planAfter.gatewayOf(s.after)
 	if !before.isZero() && !after.isZero() && before.ref() == after.ref() {
-		if whole.has(after.ref()) {
+		if whole.names[after.ref()] {
 			return nil
 		}
 		c.enterRoot(sides[root]{before, after})
 		return c.rootUnit(sides[root]{before, after}, c.planBefore.setListeners(before.gateway, s.before), c.planAfter.setListeners(after.gateway, s.after), false)
 	}
-	if !after.isZero() && !whole.has(after.ref()) {
+	if !after.isZero() && !whole.names[after.ref()] {
 		c.enterRoot(sides[root]{after: after})
 		if err := c.rootUnit(sides[root]{after: after}, nil, c.planAfter.setListeners(after.gateway, s.after), false); err != nil {
 			return err
 		}
 	}
-	if !before.isZero() && !whole.has(before.ref()) {
+	if !before.isZero() && !whole.names[before.ref()] {
 		c.enterRoot(sides[root]{before: before})
 		return c.rootUnit(sides[root]{before: before}, c.planBefore.setListeners(before.gateway, s.before), nil, false)
 	}
@@ -207,7 +183,7 @@ func (c *comparison) routeAtRoots(whole *sidesList[root], r sides[*gateway.Route
 		if name.isZero() {
 			name = at.before
 		}
-		if whole.has(name.ref()) {
+		if whole.names[name.ref()] {
 			continue
 		}
 		c.enterRoot(at)

@@ -146,11 +146,13 @@ func listenerPairingOf(before, after *snapshot.View) func(pathID) pathID {
 			continue
 		}
 		listenersBefore, listenersAfter := before.Listeners(old), after.Listeners(is)
-		for a, b := range gateway.MatchListeners(listenersBefore, listenersAfter) {
-			e := entryOf(listenersAfter[a])
-			was[e] = entry{listener: "none"}
-			if b >= 0 {
-				was[e] = entryOf(listenersBefore[b])
+		pairs := gateway.PairListeners(listenersBefore, listenersAfter)
+		for i := range listenersAfter {
+			l := &listenersAfter[i]
+			if b := pairs[l.Listener]; b != nil {
+				was[entryOf(*l)] = entryOf(*b)
+			} else if pairs != nil {
+				was[entryOf(*l)] = entry{listener: "none"}
 			}
 		}
 	}

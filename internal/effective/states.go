@@ -2,11 +2,8 @@ package effective
 
 import (
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -30,18 +27,10 @@ func (s *States) add(state api.State) {
 type StateCounts map[api.PolicyKind]States
 
 // CountStates counts the paths of all kinds of a view, those that Walk visits with
-// empty. Kinds without a policy cost very little: their paths are not visited, and are
-// counted once for all kinds that have the same paths. The error is the budget's.
+// empty. Kinds without a policy cost very little: their paths are not visited. The error is
+// the budget's.
 func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
-	kinds := slices.Clone(v.Populated())
-	populated := len(kinds)
-	representative := make(map[pathLayout]int) // index + 1 of the kind that is counted for all with the layout
-	for _, k := range v.Kinds() {
-		if o := e.pathLayout(k); !slices.Contains(kinds[:populated], k) && representative[o] == 0 {
-			kinds = append(kinds, k)
-			representative[o] = len(kinds)
-		}
-	}
+	kinds, populated := v.Kinds(), v.Populated()
 	counts := make([]States, len(kinds))
 	place := 0 // paths come kind by kind
 	w := newWalk(e, v, kinds, b, func(x *Effective) error {
@@ -54,41 +43,16 @@ func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
 	w.reuseResults = true
 	for i := range w.kinds {
 		w.kinds[i].empty = true
-		if i >= populated {
+		if !slices.Contains(populated, kinds[i]) {
 			w.kinds[i].countOnly = &counts[i].None
 		}
 	}
 	if err := w.walkPlan(Scope{All: true}.plan(v)); err != nil {
 		return nil, err
 	}
-	out := make(StateCounts, len(v.Kinds()))
-	for _, k := range v.Kinds() {
-		i := slices.Index(kinds[:populated], k)
-		if i < 0 {
-			i = representative[e.pathLayout(k)] - 1
-		}
+	out := make(StateCounts, len(kinds))
+	for i, k := range kinds {
 		out[k.Ref()] = counts[i]
 	}
 	return out, nil
-}
-
-// pathLayout decides which paths a kind without a policy has.
-type pathLayout struct {
-	gateway, mesh       bool
-	gatewayEnd, meshEnd gateway.Level
-	anyRoute, short     bool
-	routes              string
-	fields              *policykind.Kind // a kind that controls fields of items has a layout of its own
-}
-
-func (e *Engine) pathLayout(k *policykind.Kind) pathLayout {
-	s := e.shape(k)
-	o := pathLayout{
-		gateway: s.gateway, mesh: s.mesh, gatewayEnd: s.gatewayEnd, meshEnd: s.meshEnd,
-		anyRoute: s.routes == nil, short: k.ShortPaths, routes: strings.Join(slices.Sorted(slices.Values(s.routes)), " "),
-	}
-	if slices.ContainsFunc(k.Controls(), policykind.Field.InItems) {
-		o.fields = k
-	}
-	return o
 }

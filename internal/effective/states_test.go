@@ -112,7 +112,7 @@ func TestCountStatesStopsAtBudget(t *testing.T) {
 }
 
 // Visiting the paths of each kind would allocate for each.
-func TestKindsWithoutPoliciesShareCounts(t *testing.T) {
+func TestKindsWithoutPoliciesAreNotVisited(t *testing.T) {
 	builtin := policykind.BuiltinKinds()
 	builtin = slices.DeleteFunc(builtin, func(k *policykind.Kind) bool { return len(k.Controls()) > 0 }) // states of their own
 	var text []string

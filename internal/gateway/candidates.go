@@ -45,12 +45,22 @@ type Candidate struct {
 // Regex reports whether the match that was met has a regular expression.
 func (s Served) Regex() bool { return s.match != nil && s.match.regex }
 
-// Answer returns where a request goes, and why: Served is as of Router.Route.
+// Answer returns where a request goes, as Router.Route, and why. It compares the request with
+// all matches, without an index.
 func (r *Router) Answer(q *Request) Answer {
-	out := Answer{Served: r.Route(q)}
-	if out.Listener != nil {
-		out.Attached = r.attachedFor(q)
-		out.addCandidates(q, r.reading)
+	var out Answer
+	listeners := r.listenersFor(q)
+	if len(listeners) == 0 {
+		return out
+	}
+	out.Listener = listeners[0]
+	if out.Attached = r.attachedFor(q, listeners); len(out.Attached) == 0 {
+		return out
+	}
+	out.Hostname = out.Attached[0].Hostname
+	out.addCandidates(out.Attached, q, r.reading)
+	if len(out.Candidates) > 0 && (out.Candidates[0].rank == out.Attached[0].rank || r.reading.FallBack) {
+		out.Served = out.Candidates[0].Served
 	}
 	return out
 }
@@ -62,11 +72,11 @@ func (l *Listener) ListensFor(q *Request) bool {
 
 // attachedFor returns the routes whose hostnames match a request at the listeners that
 // can take it.
-func (r *Router) attachedFor(q *Request) []Attached {
+func (r *Router) attachedFor(q *Request, listeners []*ListenerMatch) []Attached {
 	var out []Attached
-	chain := hostnamesFor(cmp.Or(q.Host, q.sni()))
-	for _, l := range r.listenersFor(q) {
-		seen := make(map[*Route]bool)
+	chain := hostnamesFor(q.host())
+	for _, l := range listeners {
+		kind, seen := r.kindFor(l, chain), make(map[*Route]bool)
 		own := slices.Index(chain, l.Listener.Hostname)
 		for i, h := range chain {
 			rank := i
@@ -74,7 +84,7 @@ func (r *Router) attachedFor(q *Request) []Attached {
 				rank = min(own, i)
 			}
 			for route := range r.routes.AllRoutesAt(l.Parent(), h) {
-				if !seen[route] && r.attached(l, route) {
+				if !seen[route] && r.attached(l, route) && route.counts(kind) {
 					seen[route] = true
 					out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank], rank: rank})
 				}
@@ -91,14 +101,14 @@ func sortAttached(all []Attached) {
 	})
 }
 
-// addCandidates sets the candidates from the attached routes.
-func (a *Answer) addCandidates(q *Request, reading Reading) {
+// addCandidates sets the candidates from some of the attached routes.
+func (a *Answer) addCandidates(attached []Attached, q *Request, reading Reading) {
 	var met []Candidate
-	for _, on := range a.Attached {
+	for _, on := range attached {
 		matches := on.Route.routeMatches()
 		for i := range matches {
 			m := &matches[i]
-			a.Unread = a.Unread || on.rank == a.Attached[0].rank && m.unread()
+			a.Unread = a.Unread || on.rank == attached[0].rank && m.unread()
 			if m.takes(q) {
 				s := Served{Listener: on.Listener, Route: on.Route, Rule: m.rule, Match: m.match, Hostname: on.Hostname, match: m}
 				met = append(met, Candidate{Served: s, rank: on.rank})
@@ -114,7 +124,7 @@ func (a *Answer) addCandidates(q *Request, reading Reading) {
 			continue
 		}
 		switch {
-		case c.rank != a.Attached[0].rank:
+		case c.rank != attached[0].rank:
 			c.After = api.ByHostname
 		case len(a.Candidates) > 0:
 			_, c.After = reading.compare(&a.Candidates[0].Served, &c.Served)

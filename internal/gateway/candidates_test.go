@@ -2,15 +2,12 @@ package gateway_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 )
 
@@ -51,41 +48,6 @@ func TestAnswerNamesCriterion(t *testing.T) {
 			r, _ := routerOf(t, "http: HTTP 80", c.routes)
 			assert.Equal(t, c.want, candidateTexts(r.Answer(request(t, c.request, c.headers...)).Candidates))
 		})
-	}
-}
-
-// An answer agrees with Route, and its candidates with Candidates, by every reading.
-func TestAnswerAgreesWithRoute(t *testing.T) {
-	for seed := range uint64(150) {
-		random := rand.New(rand.NewPCG(seed, 20))
-		w := randomWorld(random)
-		router, _ := w.router(t)
-		for _, q := range requests() {
-			if random.IntN(12) > 0 {
-				continue
-			}
-			for _, reading := range []gateway.Reading{{}, {Shared: true}, {Regex: gateway.RegexFirst}, {Regex: gateway.RegexAfterExact}} {
-				r := router.With(reading)
-				a := r.Answer(q)
-				require.Equal(t, servedText(r.Route(q)), servedText(a.Served), "%s\n%s", q, w)
-				var first []string // of the hostname that decides
-				for _, c := range a.Candidates {
-					if c.After != api.ByHostname {
-						first = append(first, servedText(c.Served))
-					}
-				}
-				var want []string
-				for _, s := range r.Candidates(q) {
-					if s.Route != nil && !slices.Contains(want, servedText(s)) {
-						want = append(want, servedText(s))
-					}
-				}
-				require.Equal(t, want, first, "%s\n%s", q, w)
-				for i, c := range a.Candidates {
-					require.Equal(t, a.Route != nil && i == 0, c.After == "", "%s\n%s", q, w)
-				}
-			}
-		}
 	}
 }
 

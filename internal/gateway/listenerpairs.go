@@ -1,12 +1,23 @@
 package gateway
 
-import api "overrule.dev/overrule/api/v1alpha1"
+import (
+	"slices"
 
-// MatchListeners pairs the listeners of a gateway before and after a change by the
-// requests that they take: by port, protocol and hostname, with the name deciding between
-// listeners that conflict; then by name. It returns for each listener after the change
-// its position before, or -1; nil if each is paired with the one of its name.
-func MatchListeners(before, after []ListenerMatch) []int {
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// ListenersBefore has for each listener of a gateway after a change the one before with
+// which it is paired, none for those without. It is nil if each is paired with the one of
+// its name.
+type ListenersBefore map[*Listener]*ListenerMatch
+
+// PairListeners pairs the listeners of a gateway before and after a change by the requests
+// that they take: by port, protocol and hostname, with the name deciding between listeners
+// that conflict; then by name.
+func PairListeners(before, after []ListenerMatch) ListenersBefore {
+	if slices.EqualFunc(before, after, func(b, a ListenerMatch) bool { return b.Same(&a) && b.sameRequests(&a) }) {
+		return nil
+	}
 	type named struct {
 		parent api.Ref
 		name   string
@@ -25,15 +36,14 @@ func MatchListeners(before, after []ListenerMatch) []int {
 		byName[nameOf(&before[b])] = b
 		byRequests[takes(&before[b])] = append(byRequests[takes(&before[b])], b)
 	}
-	out, taken, renamed := make([]int, len(after)), make([]bool, len(before)), false
+	out, taken, renamed := make(ListenersBefore, len(after)), make([]bool, len(before)), false
 	pair := func(a int, b int, ok bool) {
-		if ok && out[a] < 0 && !taken[b] {
-			out[a], taken[b] = b, true
+		if l := after[a].Listener; ok && out[l] == nil && !taken[b] {
+			out[l], taken[b] = &before[b], true
 			renamed = renamed || !before[b].Same(&after[a])
 		}
 	}
 	for a := range after {
-		out[a] = -1
 		b, ok := byName[nameOf(&after[a])]
 		pair(a, b, ok && before[b].sameRequests(&after[a]))
 	}
@@ -48,26 +58,6 @@ func MatchListeners(before, after []ListenerMatch) []int {
 	}
 	if !renamed {
 		return nil
-	}
-	return out
-}
-
-// ListenersBefore has for each listener of a gateway after a change the one before with
-// which it is paired, none for those without. It is nil if each is paired with the one of
-// its name.
-type ListenersBefore map[*Listener]*ListenerMatch
-
-// PairListeners pairs listeners as MatchListeners does.
-func PairListeners(before, after []ListenerMatch) ListenersBefore {
-	pairs := MatchListeners(before, after)
-	if pairs == nil {
-		return nil
-	}
-	out := make(ListenersBefore, len(pairs))
-	for a, b := range pairs {
-		if b >= 0 {
-			out[after[a].Listener] = &before[b]
-		}
 	}
 	return out
 }

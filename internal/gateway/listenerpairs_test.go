@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-func TestMatchListeners(t *testing.T) {
+func TestPairListeners(t *testing.T) {
 	g, set := &gateway.Gateway{Namespace: "infra", Name: "g"}, &gateway.ListenerSet{Namespace: "app", Name: "s"}
 	own := func(name string, port int32, hostname, protocol string) gateway.ListenerMatch {
 		return gateway.ListenerMatch{Gateway: g, Listener: &gateway.Listener{Name: name, Port: port, Hostname: hostname, Protocol: protocol}}
@@ -34,6 +34,12 @@ func TestMatchListeners(t *testing.T) {
 		"the gateway's own becomes that of a set": {[]gateway.ListenerMatch{web}, []gateway.ListenerMatch{ofSet(web)}, []int{0}},
 		"of two that conflict, by name":           {[]gateway.ListenerMatch{web, own("too", 80, "", "HTTP")}, []gateway.ListenerMatch{own("too", 80, "", "HTTP"), own("new", 80, "", "HTTP")}, []int{1, 0}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, gateway.MatchListeners(c.before, c.after)) })
+		t.Run(name, func(t *testing.T) {
+			pairs := gateway.PairListeners(c.before, c.after)
+			assert.Equal(t, c.want == nil, pairs == nil)
+			for a, b := range c.want {
+				assert.Same(t, c.before[b].Listener, pairs[c.after[a].Listener].Listener)
+			}
+		})
 	}
 }

@@ -37,7 +37,7 @@ type indexed struct {
 	order int // among matches of the same precedence
 }
 
-// indexFor returns the index for the host of a request. The router must have a memo.
+// indexFor returns the index for the host of a request.
 func (r *Router) indexFor(q *Request) *hostIndex {
 	key := hostKey{listenerKey{q.Transport, q.Port, q.Host, q.Client}, q.host(), r.reading}
 	key.reading.Regex = RegexLast

@@ -47,32 +47,23 @@ func AnswerInMesh(q *Request, s *Service, client string, routes iter.Seq[*Route]
 		out.Attached = append(out.Attached, Attached{Listener: pseudo, Route: r})
 	}
 	sortAttached(out.Attached)
-	out.serve(q, reading)
-	return out
-}
-
-// serve sets where the request goes among the attached routes of the first kind of
-// meshKinds, and the candidates.
-func (a *MeshAnswer) serve(q *Request, reading Reading) {
-	all := a.Attached
 	for _, kind := range meshKinds {
-		a.Attached = slices.DeleteFunc(slices.Clone(all), func(on Attached) bool { return on.Route.Kind != kind })
-		if len(a.Attached) > 0 {
+		on := slices.DeleteFunc(slices.Clone(out.Attached), func(on Attached) bool { return on.Route.Kind != kind })
+		if len(on) > 0 {
+			out.addCandidates(on, q, reading)
 			break
 		}
 	}
-	a.addCandidates(q, reading)
-	a.Attached = all
-	if len(a.Candidates) > 0 {
-		a.Served = a.Candidates[0].Served
+	for i := range out.Candidates {
+		out.Candidates[i].Listener = nil
 	}
-	a.Listener = nil
-	for i := range a.Candidates {
-		a.Candidates[i].Listener = nil
+	if len(out.Candidates) > 0 {
+		out.Served = out.Candidates[0].Served
 	}
-	for i := range a.Attached {
-		a.Attached[i].Listener = nil
+	for i := range out.Attached {
+		out.Attached[i].Listener = nil
 	}
+	return out
 }
 
 // ServesMesh reports whether routes of a kind serve HTTP requests to a Service.

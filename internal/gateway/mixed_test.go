@@ -72,7 +72,7 @@ func (w mixedWorld) change(r *rand.Rand) mixedWorld {
 
 func (w mixedWorld) String() string { return w.listeners + "\n" + strings.Join(w.routes, "\n") }
 
-// under returns the router of the world without an index, and its routes.
+// under returns the router of the world, and its routes.
 func (w mixedWorld) under(t testing.TB, reading gateway.Reading) (*gateway.Router, []*gateway.Route) {
 	t.Helper()
 	router, all := routerOf(t, w.listeners, strings.Join(w.routes, "\n"))
@@ -116,21 +116,25 @@ var mixedReadings = func() []gateway.Reading {
 	return out
 }()
 
-// A router with a memo, which has an index, and one without agree in each reading.
-func TestRouterWithIndexAgreesWithoutOne(t *testing.T) {
+// Route, which has an index, and Answer, which has none, agree in each reading.
+func TestRouteAgreesWithAnswer(t *testing.T) {
 	served := make(map[bool]int)
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		w := randomMixedWorld(r)
 		for _, reading := range mixedReadings {
-			plain, _ := w.under(t, reading)
-			index := plain.Memoize()
+			reading.FallBack = r.IntN(4) == 0
+			router, _ := w.under(t, reading)
 			for _, q := range mixedRequests {
 				if r.IntN(16) > 0 {
 					continue
 				}
-				want := servedText(plain.Route(q))
-				require.Equal(t, want, servedText(index.Route(q)), "seed %d: %+v: %s\n%s", seed, reading, q, w)
+				a := router.Answer(q)
+				for i, c := range a.Candidates {
+					require.Equal(t, a.Route != nil && i == 0, c.After == "" || reading.FallBack && i == 0, "seed %d: %+v: %s\n%s", seed, reading, q, w)
+				}
+				want := servedText(a.Served)
+				require.Equal(t, want, servedText(router.Route(q)), "seed %d: %+v: %s\n%s", seed, reading, q, w)
 				served[!strings.Contains(want, "no")]++
 			}
 		}

@@ -70,19 +70,18 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 	return func(yield func(Move) bool) {
 		s := newSearch(before, after, limits, yield)
 		defer s.end()
-		unchanged := s.before.unchangedListeners(s.after)
-		for _, route := range changedBefore {
-			for e := range s.changedEntries(route, changedAfter, unchanged, false) {
-				if !s.from(e, unchanged[e.listener] == nil) {
-					return
-				}
+		for _, flip := range []bool{false, true} {
+			own, other := s.sides(flip)
+			unchanged := own.unchangedListeners(other)
+			changed, others := changedBefore, changedAfter
+			if flip {
+				changed, others = changedAfter, changedBefore
 			}
-		}
-		unchanged = s.after.unchangedListeners(s.before)
-		for _, route := range changedAfter {
-			for e := range s.changedEntries(route, changedBefore, unchanged, true) {
-				if !s.to(e, unchanged[e.listener] == nil) {
-					return
+			for _, route := range changed {
+				for e := range s.changedEntries(route, others, unchanged, flip) {
+					if !s.moves(e, flip, unchanged[e.listener] == nil) {
+						return
+					}
 				}
 			}
 		}
@@ -123,10 +122,7 @@ func (m *Move) SameListener() bool {
 // A request between two matches that both routers have does not move: the same one
 // precedes the other in both.
 func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch, after bool) iter.Seq[entry] {
-	r, o := s.before, s.after
-	if after {
-		r, o = o, r
-	}
+	r, o := s.sides(after)
 	var other *Route
 	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
 		other = others[i]
@@ -153,28 +149,18 @@ func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*Li
 // sameStake reports whether nothing is at stake between a match and the same one of
 // another router, at a listener that may have another name.
 func (s *search) sameStake(e entry, l *ListenerMatch, route *Route, after bool) bool {
-	if l.Same(e.listener) {
-		return true
-	}
-	if s.limits.AtStake == nil {
-		return false
-	}
-	from, to := e.served(), e.served()
-	to.Listener, to.Route = l, route
-	if after {
-		from, to = to, from
-	}
-	return !s.limits.AtStake(s.limits.Policies(from, false), s.limits.Policies(to, true))
+	there := Served{Listener: l, Route: route, Rule: e.match.rule}
+	return l.Same(e.listener) || s.limits.AtStake != nil && !s.matters(e, s.policies(there, !after), after)
 }
 
 // ListenersGone returns the gateways and listener sets of which another router does not
 // have a listener as it is here, each once.
 func (r *Router) ListenersGone(other *Router) []api.Ref {
 	var out []api.Ref
+	unchanged := r.unchangedListeners(other)
 	for i := range r.listeners {
 		l := &r.listeners[i]
-		same := func(o ListenerMatch) bool { return o.Same(l) && reflect.DeepEqual(o.Listener, l.Listener) }
-		if parent := l.Parent(); !slices.Contains(out, parent) && !slices.ContainsFunc(other.listeners, same) {
+		if o, parent := unchanged[l], l.Parent(); (o == nil || !o.Same(l)) && !slices.Contains(out, parent) {
 			out = append(out, parent)
 		}
 	}
@@ -348,74 +334,29 @@ func (q *Request) withoutFreeTexts() *Request {
 	return &out
 }
 
-// MovesBetween yields requests that move from a rule of a route at a listener to a rule of
-// another version of it at another version of that, -1 for any rule. Once the lookups of
-// the router before have spent maxWork, it yields one move that is not searched.
-func MovesBetween(before, after *Router, was *Route, ruleBefore int, at *ListenerMatch, is *Route, ruleAfter int, to *ListenerMatch) iter.Seq[Move] {
-	return func(yield func(Move) bool) {
-		m := newSearch(before, after, MoveLimits{}, yield)
-		spent := *m.before.memo.lookups
-		defer func() { *m.before.memo.lookups = spent + m.work() }()
-		for e := range before.entriesAt(was, at) {
-			if ruleBefore >= 0 && e.match.rule != ruleBefore {
-				continue
-			}
-			for f := range after.entriesAt(is, to) {
-				m.before.memo.work++
-				if ruleAfter >= 0 && f.match.rule != ruleAfter || !HostnamesIntersect(e.hostname, f.hostname) {
-					continue
-				}
-				if spent+m.work() > maxWork {
-					yield(Move{From: e.served(), To: f.served(), Unsearched: true})
-					return
-				}
-				if !m.try(e, f) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// Neighbors yields the routes on the hostnames of a route, or on less specific ones, at
-// its listeners; it may yield one several times.
+// Neighbors yields the routes on the hostnames of a route, or on less specific ones, at its
+// listeners and at others of their ports; it may yield one several times.
 func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
-		for i := range r.listeners {
-			l := &r.listeners[i]
-			if !r.attached(l, route) {
-				continue
-			}
+		for l := range r.ListenersOf(route) {
 			for _, hostname := range l.hostnames(route) {
-				if !r.neighborsAt(l, hostname, yield) {
-					return
+				chain := hostnamesFor(hostname)
+				for i := range r.listeners {
+					o := &r.listeners[i]
+					if !o.Listener.SamePort(l.Listener) || !slices.Contains(chain, o.Listener.Hostname) {
+						continue
+					}
+					for _, h := range chain {
+						for n := range r.routes.AllRoutesAt(o.Parent(), h) {
+							if !yield(n) {
+								return
+							}
+						}
+					}
 				}
 			}
 		}
 	}
-}
-
-// neighborsAt is Neighbors for one hostname at one listener, and all that compete with it.
-// It reports whether to go on.
-func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Route) bool) bool {
-	chain := hostnamesFor(hostname)
-	competes := func(o *ListenerMatch) bool {
-		return o.Listener.SamePort(l.Listener) && slices.Contains(chain, o.Listener.Hostname)
-	}
-	for i := range r.listeners {
-		o := &r.listeners[i]
-		if !competes(o) || slices.ContainsFunc(r.listeners[:i], func(m ListenerMatch) bool { return m.Parent() == o.Parent() && competes(&m) }) {
-			continue // or its routes are known
-		}
-		for _, h := range chain {
-			for n := range r.routes.AllRoutesAt(o.Parent(), h) {
-				if !yield(n) {
-					return false
-				}
-			}
-		}
-	}
-	return true
 }
 
 // ListenersAfter yields for each hostname whose requests come in by a listener, and that

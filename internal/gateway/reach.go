@@ -59,7 +59,7 @@ func (x *Reach) Taker(own *Route) string {
 const maxReachWork = 1 << 18
 
 // Reach returns whether requests reach a rule of a route at a listener, any of its rules if
-// it is -1. The router must have a memo.
+// it is -1.
 //
 // One request decides for each match and hostname: the one that meets the match and as few
 // others as possible. Where that is served by another match, so are all that meet both.
@@ -192,11 +192,7 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 			out = Reach{Conflict: &c.with}
 		}
 	}
-	for i := range r.listeners {
-		l := &r.listeners[i]
-		if !r.attached(l, route) {
-			continue
-		}
+	for l := range r.ListenersOf(route) {
 		x := r.Reach(route, rule, l)
 		if x.Elsewhere || x.Reached && !x.Isolated {
 			return Reach{Reached: true}
@@ -208,33 +204,9 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 	return out
 }
 
-// MayBeUnreached reports whether requests may not reach a rule of a route, any of them if
-// it is -1: another route or rule with the same match precedes it, or not all listeners
-// take the requests for its hostnames. It decides that without an index, mostly at once.
-func (r *Router) MayBeUnreached(route *Route, rule int) bool {
-	if r.IsBehind(route) {
-		return true
-	}
-	for rival := range r.Rivals(route) {
-		if (rule < 0 || rival.Own == rule) && rival.Precedes(route) {
-			return true
-		}
-	}
-	return false
-}
-
-// Precedes reports whether the rival precedes the rule of the route that has the same
-// match.
-func (v *Rival) Precedes(route *Route) bool {
-	if v.Route == route {
-		return v.Rule < v.Own
-	}
-	return compareAge(v.Route, route) < 0
-}
-
-// IsBehind reports whether a listener that accepts a route conflicts with another one, or
+// isBehind reports whether a listener that accepts a route conflicts with another one, or
 // leaves the requests for one of its hostnames to another one that does not accept it.
-func (r *Router) IsBehind(route *Route) bool {
+func (r *Router) isBehind(route *Route) bool {
 	for i := range r.conflicts {
 		if r.attached(&r.conflicts[i].listener, route) {
 			return true
@@ -263,7 +235,7 @@ func (r *Router) inFront(l *ListenerMatch, hostname string) *ListenerMatch {
 	for i := range r.listeners {
 		o := &r.listeners[i]
 		if o != l && o.Client == l.Client && o.Listener.SamePort(l.Listener) &&
-			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && slices.Contains(hostnamesFor(hostname), o.Listener.Hostname) {
+			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && (o.Listener.Hostname == hostname || hostnameTakes(o.Listener.Hostname, hostname)) {
 			return o
 		}
 	}

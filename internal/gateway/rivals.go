@@ -3,6 +3,7 @@ package gateway
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -20,41 +21,100 @@ type Rival struct {
 // maxRivalMatches is how many matches Rivals looks at.
 const maxRivalMatches = 1 << 14
 
-// Rivals yields the rules, also its own, that have the same match as a rule of the route,
-// in whatever spelling. It looks at no more matches than maxRivalMatches: beside more, it
-// finds those that come first.
-func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
-	return func(yield func(Rival) bool) {
-		s := rivalSearch{router: r, route: route, yield: yield, left: maxRivalMatches}
+// Rivals returns the rules, also its own, that have the same match as a rule of the route, in
+// whatever spelling. It looks at no more matches than maxRivalMatches: beside more, it finds
+// those that come first.
+func (r *Router) Rivals(route *Route) []Rival {
+	r.compareWithRivals(route)
+	return r.memo.last.rivals
+}
+
+// MayBeUnreached reports whether requests may not reach some rule of a route: another route or
+// rule with the same match precedes it, or not all listeners take the requests for its
+// hostnames. It decides that without an index, mostly at once.
+func (r *Router) MayBeUnreached(route *Route) bool {
+	r.compareWithRivals(route)
+	return r.memo.last.mayBeUnreached
+}
+
+// compareWithRivals remembers the rivals of a route: those of one are often asked for several
+// times.
+func (r *Router) compareWithRivals(route *Route) {
+	last := &r.memo.last
+	if last.route == route {
+		return
+	}
+	last.route, last.rivals = route, nil
+	if !r.ownsHosts(route) {
+		last.rivals = r.findRivals(route)
+	}
+	last.mayBeUnreached = r.isBehind(route) || slices.ContainsFunc(last.rivals, func(v Rival) bool {
+		return v.Route == route && v.Rule < v.Own || v.Route.Precedes(route)
+	})
+}
+
+// fewRoutes is for how many routes rivals are looked up without counting the hostnames of all.
+const fewRoutes = 16
+
+// ownsHosts reports whether a route has one match, and no other route has one of its hostnames,
+// or one that includes others. It is false for the first routes.
+func (r *Router) ownsHosts(route *Route) bool {
+	if r.memo.asked++; r.memo.asked < fewRoutes || route.MatchCount() != 1 || len(r.listeners) == 0 || r.listeners[0].Service != nil {
+		return false
+	}
+	if r.memo.routesOn == nil {
+		r.memo.routesOn = make(map[string]int)
+		seen := make(map[api.Ref]bool)
 		for i := range r.listeners {
-			l := &r.listeners[i]
-			if !r.attached(l, route) {
+			parent := r.listeners[i].Parent()
+			if seen[parent] {
 				continue
 			}
-			if s.left == maxRivalMatches && route.MatchCount() > 1 && !s.ownRules(l) || !s.at(l) {
-				return
+			seen[parent] = true
+			for o := range r.routes.RoutesOf(parent) {
+				for _, h := range o.Hostnames {
+					if strings.HasPrefix(h, "*") {
+						h = ""
+					}
+					r.memo.routesOn[h]++
+				}
+				r.memo.routesOn[""] += boolRank(len(o.Hostnames) == 0)
 			}
 		}
 	}
+	return r.memo.routesOn[""] == 0 && !slices.ContainsFunc(route.Hostnames, func(h string) bool { return r.memo.routesOn[h] > 1 })
 }
 
-// rivalSearch looks for the rivals of a route.
-type rivalSearch struct {
-	router *Router
-	route  *Route
-	own    map[uint64][]int // rules by match
-	yield  func(Rival) bool
-	left   int
-}
-
-// at looks for rivals at a listener, and reports whether to go on.
-func (s *rivalSearch) at(l *ListenerMatch) bool {
-	for o, segment := range s.router.neighbors(l, l.hostnames(s.route), s.route) {
-		if o.Kind == s.route.Kind && !s.compare(l, o, segment) {
-			return false
+func (r *Router) findRivals(route *Route) []Rival {
+	var out []Rival
+	var own map[uint64][]int // rules by match
+	left, first := maxRivalMatches, true
+	for l := range r.ListenersOf(route) {
+		if first {
+			first, out = false, ownRivals(l, route)
+		}
+		for o, segment := range r.neighbors(l, l.hostnames(route), route) {
+			if o.Kind != route.Kind {
+				continue
+			}
+			hashes, matches := o.matchHashes(), o.routeMatches()
+			if left -= len(hashes); left < 0 {
+				return out
+			}
+			if own == nil {
+				own = route.rulesByMatch()
+			}
+			for k, h := range hashes {
+				if matches[k].segment != segment {
+					continue
+				}
+				for _, rule := range own[h] {
+					out = append(out, Rival{l, o, matches[k].rule, rule})
+				}
+			}
 		}
 	}
-	return true
+	return out
 }
 
 // neighbors yields the other routes at a listener that have one of some hostnames and
@@ -62,7 +122,11 @@ func (s *rivalSearch) at(l *ListenerMatch) bool {
 func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) iter.Seq2[*Route, string] {
 	return func(yield func(*Route, string) bool) {
 		for _, hostname := range hostnames {
-			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
+			names := []string{hostname}
+			if hostname == l.Listener.Hostname { // which stands for all less specific ones
+				names = hostnamesFor(hostname)
+			}
+			for _, h := range names {
 				for _, segment := range route.Segments() {
 					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
 						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {
@@ -81,8 +145,8 @@ func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) i
 func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
 		left, own, hosts := maxRivalMatches, make(map[int32][]string), r.listenerHosts()
-		for _, l := range r.ListenersOf(route) {
-			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.at(&l, l.hostnames(route))...)
+		for l := range r.ListenersOf(route) {
+			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.at(l, l.hostnames(route))...)
 		}
 		for i := range r.listeners {
 			l := &r.listeners[i]
@@ -156,44 +220,27 @@ func (r *Route) paths() map[string]bool {
 	}).(map[string]bool)
 }
 
-// compare yields the rules of a route that have a match of the other one, of paths with a
-// first segment. It reports whether to go on.
-func (s *rivalSearch) compare(l *ListenerMatch, o *Route, segment string) bool {
-	own, hashes, matches := s.ownMatches(), o.matchHashes(), o.routeMatches()
-	if s.left -= len(hashes); s.left < 0 {
-		return false
-	}
-	for i := range hashes {
-		if matches[i].segment != segment {
-			continue
-		}
-		for _, rule := range own[hashes[i]] {
-			if !s.yield(Rival{l, o, matches[i].rule, rule}) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // fewMatches is how many matches are compared with one another without an index.
 const fewMatches = 16
 
-// ownRules yields the rules of the route that have a match of another of its rules. It
-// reports whether to go on.
-func (s *rivalSearch) ownRules(l *ListenerMatch) bool {
-	hashes := s.route.matchHashes()
-	if len(hashes) <= fewMatches && !hasDuplicates(hashes) {
-		return true
+// ownRivals returns the rules of a route that have a match of another of its rules.
+func ownRivals(l *ListenerMatch, route *Route) []Rival {
+	if route.MatchCount() < 2 {
+		return nil
 	}
-	for _, rules := range s.ownMatches() {
+	hashes := route.matchHashes()
+	if len(hashes) <= fewMatches && !hasDuplicates(hashes) {
+		return nil
+	}
+	var out []Rival
+	for _, rules := range route.rulesByMatch() {
 		for _, rule := range rules {
-			if rule != rules[0] && !s.yield(Rival{l, s.route, rules[0], rule}) {
-				return false
+			if rule != rules[0] {
+				out = append(out, Rival{l, route, rules[0], rule})
 			}
 		}
 	}
-	return true
+	return out
 }
 
 func hasDuplicates(hashes []uint64) bool {
@@ -205,39 +252,33 @@ func hasDuplicates(hashes []uint64) bool {
 	return false
 }
 
-// ownMatches returns the rules of the route by the hashes of their matches.
-func (s *rivalSearch) ownMatches() map[uint64][]int {
-	if s.own == nil {
-		s.own = make(map[uint64][]int)
-		matches := s.route.routeMatches()
-		for i, h := range s.route.matchHashes() {
-			s.own[h] = append(s.own[h], matches[i].rule)
-		}
+// rulesByMatch returns the rules of the route by the hashes of their matches.
+func (r *Route) rulesByMatch() map[uint64][]int {
+	out, matches := make(map[uint64][]int), r.routeMatches()
+	for i, h := range r.matchHashes() {
+		out[h] = append(out[h], matches[i].rule)
 	}
-	return s.own
+	return out
 }
 
-// OtherKinds yields those of some routes that read requests as another one does, and are on
+// OtherKinds returns those of some routes that read requests as another one does, and are on
 // a listener with it, on intersecting hostnames: an HTTPRoute beside a GRPCRoute, of which
 // Gateway API has only one accepted. It looks at a limited number.
-func (r *Router) OtherKinds(route *Route, others func(parent *ListenerMatch) iter.Seq[*Route]) iter.Seq2[*ListenerMatch, *Route] {
-	return func(yield func(*ListenerMatch, *Route) bool) {
-		left := maxRivalMatches
-		for i := range r.listeners {
-			l := &r.listeners[i]
-			if !r.attached(l, route) {
-				continue
+func (r *Router) OtherKinds(route *Route, others func(parent api.Ref) iter.Seq[*Route]) []*Route {
+	var out []*Route
+	seen := make(map[*Route]bool)
+	left := maxRivalMatches
+	for l := range r.ListenersOf(route) {
+		for o := range others(l.Parent()) {
+			if left--; left < 0 {
+				return out
 			}
-			for o := range others(l) {
-				if left--; left < 0 {
-					return
-				}
-				if r.attached(l, o) && hostsIntersect(l.hostnames(route), l.hostnames(o)) && !yield(l, o) {
-					return
-				}
+			if !seen[o] && r.attached(l, o) && hostsIntersect(l.hostnames(route), l.hostnames(o)) {
+				out, seen[o] = append(out, o), true
 			}
 		}
 	}
+	return out
 }
 
 func hostsIntersect(a, b []string) bool {

@@ -25,14 +25,15 @@ type Routes interface {
 }
 
 // Router decides which rule of which route serves a request at a gateway (SEMANTICS
-// section 9). It is cheap to make: it looks routes up when it is asked.
+// section 9). It is cheap to make: it looks routes up when it is asked, with an index of the
+// matches that it was asked about. It must not be used concurrently.
 type Router struct {
 	listeners []ListenerMatch // those that take connections
 	conflicts []listenerConflict
 	routes    Routes
 	reading   Reading
 	byPort    bool
-	memo      *routerMemo // nil for a router that may be used concurrently
+	memo      *routerMemo
 }
 
 // routerMemo has answers of a router.
@@ -43,11 +44,19 @@ type routerMemo struct {
 	oldest    map[hostnameAt]*Route  // by host
 	hosts     map[hostKey]*hostIndex // under all readings
 	sharing   *Router                // in which listeners share their routes
+	shares    *bool                  // see SharesPorts
 	looked    int                    // at matches of the indexes
 	work      int                    // about the conditions of these
-	lookups   *int                   // work of MovesBetween and Witnesses, under all readings
+	lookups   *int                   // work of Witnesses, under all readings
 	texts     *textMemo              // under all readings
 	reach     int                    // work of Reach
+	asked     int                    // for the rivals of how many routes
+	routesOn  map[string]int         // routes by hostname, "" for all that are not exact
+	last      struct {               // the route of which rivals were asked for
+		route          *Route
+		rivals         []Rival
+		mayBeUnreached bool
+	}
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
@@ -79,16 +88,11 @@ const (
 	maxHosts = 1 << 10
 )
 
-// Memoize returns the router with a memo of its answers, and with an index of the matches
-// that it was asked about: it is faster if it is asked often, and must not be used
-// concurrently.
-func (r *Router) Memoize() *Router {
-	out := *r
-	out.memo = &routerMemo{
+func newRouterMemo() *routerMemo {
+	return &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
 		oldest: make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
-	return &out
 }
 
 // Reading decides what Gateway API leaves to implementations.
@@ -124,7 +128,7 @@ const (
 // its listener sets in their order of precedence. One that conflicts with a listener
 // before it takes nothing.
 func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Router {
-	out := &Router{routes: routes, reading: reading}
+	out := &Router{routes: routes, reading: reading, memo: newRouterMemo()}
 	out.listeners, out.conflicts = splitConflicts(listeners)
 	return out
 }
@@ -175,12 +179,10 @@ func (r *Router) With(reading Reading) *Router {
 	if reading == r.reading {
 		return r
 	}
-	out := &Router{listeners: r.listeners, conflicts: r.conflicts, routes: r.routes, reading: reading, byPort: r.byPort}
-	if r.memo != nil {
-		out = out.Memoize()
-		out.memo.lookups, out.memo.hosts, out.memo.texts = r.memo.lookups, r.memo.hosts, r.memo.texts
-	}
-	return out
+	out := *r
+	out.reading, out.memo = reading, newRouterMemo()
+	out.memo.lookups, out.memo.hosts, out.memo.texts = r.memo.lookups, r.memo.hosts, r.memo.texts
+	return &out
 }
 
 // Served is where a request goes. Route is nil if nothing serves it, Listener also if no
@@ -248,28 +250,29 @@ func (l *Listener) TLS() bool { return l.transport() == TransportTLS }
 
 func (l *Listener) udp() bool { return l.transport() == TransportUDP }
 
-// ListenersOf returns the listeners that accept a route.
-func (r *Router) ListenersOf(route *Route) []ListenerMatch {
-	var out []ListenerMatch
-	for i := range r.listeners {
-		if r.attached(&r.listeners[i], route) {
-			out = append(out, r.listeners[i])
+// ListenersOf yields the listeners that accept a route.
+func (r *Router) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
+	return func(yield func(*ListenerMatch) bool) {
+		for i := range r.listeners {
+			if l := &r.listeners[i]; r.attached(l, route) && !yield(l) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // CountPaths returns the number of paths of a route by listeners that accept it: one for each
 // rule.
 func (r *Router) CountPaths(route *Route) int {
-	return len(r.ListenersOf(route)) * max(1, len(route.Rules))
+	n := 0
+	for range r.ListenersOf(route) {
+		n += max(1, len(route.Rules))
+	}
+	return n
 }
 
 // Route returns where a request goes.
 func (r *Router) Route(q *Request) Served {
-	if r.memo == nil {
-		return r.candidates(q, false)[0]
-	}
 	key := q.key()
 	if s, ok := r.memo.served[key]; ok {
 		return s
@@ -282,50 +285,12 @@ func (r *Router) Route(q *Request) Served {
 	return s
 }
 
-// Candidates returns the matches that a request meets on the hostname that decides, in
-// the order of precedence: the first serves it. If there is none, the only element says
-// how far the request comes.
-func (r *Router) Candidates(q *Request) []Served { return r.candidates(q, true) }
-
-// candidates returns the matches that a request meets, or only the first one.
-func (r *Router) candidates(q *Request, all bool) []Served {
-	listeners := r.listenersFor(q)
-	if len(listeners) == 0 {
-		return []Served{{}}
-	}
-	chain := hostnamesFor(q.host())
-	for rank, hostname := range chain {
-		var met []Served
-		attached := false
-		for _, l := range listeners {
-			found, on := r.atListener(q, l, chain, rank, all)
-			attached = attached || on
-			for _, s := range found {
-				s.Hostname = hostname
-				met = append(met, s)
-			}
-		}
-		if !attached || len(met) == 0 && r.reading.FallBack {
-			continue
-		}
-		if len(met) == 0 {
-			return []Served{{Listener: listeners[0], Hostname: hostname}}
-		}
-		slices.SortStableFunc(met, r.compare)
-		return met
-	}
-	return []Served{{Listener: listeners[0]}}
-}
-
 // listenersFor returns the listeners that a request can come in by, the most specific
 // hostname first: only that one unless listeners share their routes.
 func (r *Router) listenersFor(q *Request) []*ListenerMatch {
 	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
 	if q.Transport == TransportTLS {
 		key.host = q.sni()
-	}
-	if r.memo == nil {
-		return r.findListeners(key)
 	}
 	out, ok := r.memo.listeners[key]
 	if !ok {
@@ -363,31 +328,6 @@ func (r *Router) arrivesAt(key listenerKey, l *Listener) bool {
 	return l.transport() == key.transport && (key.port == 0 || key.port == l.Port)
 }
 
-// atListener returns the matches of a listener's routes on a hostname of the chain that a
-// request meets, or only the first; attached is set if the listener has routes on that
-// hostname. The hostname of a route is the more specific one of its own and of the
-// listener's.
-func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank int, all bool) (met []Served, attached bool) {
-	segment, kind := firstSegment(q.Path), r.kindFor(l, chain)
-	for _, h := range l.hostnamesAt(chain, rank) {
-		for route := range r.routes.RoutesAt(l.Parent(), h, segment) {
-			if !r.attached(l, route) || !route.counts(kind) {
-				continue
-			}
-			attached = true
-			matches := route.routeMatches()
-			for i := range matches {
-				m := &matches[i]
-				if m.takes(q) {
-					met = r.addMet(met, Served{Listener: l, Route: route, Rule: m.rule, Match: m.match, match: m}, all)
-				}
-			}
-		}
-		attached = attached || r.hasRoutes(l, h, kind)
-	}
-	return met, attached
-}
-
 // hostnamesAt returns the hostnames of a chain by which routes are on a listener at a rank
 // of the chain: the listener's own stands for all less specific ones.
 func (m *ListenerMatch) hostnamesAt(chain []string, rank int) []string {
@@ -400,17 +340,6 @@ func (m *ListenerMatch) hostnamesAt(chain []string, rank int) []string {
 	default:
 		return nil
 	}
-}
-
-// addMet adds a match, or replaces one that it precedes.
-func (r *Router) addMet(met []Served, s Served, all bool) []Served {
-	switch {
-	case all || len(met) == 0:
-		return append(met, s)
-	case r.compare(s, met[0]) < 0:
-		met[0] = s
-	}
-	return met
 }
 
 // kindFor returns the kind of the routes that count at a listener for a host, given the
@@ -428,10 +357,8 @@ func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
 // oldestFor returns the oldest route at a listener on some hostnames, nil for none.
 func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 	key := hostnameAt{listener: l, hostname: chain[0]}
-	if r.memo != nil {
-		if oldest, ok := r.memo.oldest[key]; ok {
-			return oldest
-		}
+	if oldest, ok := r.memo.oldest[key]; ok {
+		return oldest
 	}
 	var oldest *Route
 	for _, h := range chain {
@@ -441,12 +368,10 @@ func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 			}
 		}
 	}
-	if r.memo != nil {
-		if len(r.memo.oldest) >= maxMemo {
-			clear(r.memo.oldest)
-		}
-		r.memo.oldest[key] = oldest
+	if len(r.memo.oldest) >= maxMemo {
+		clear(r.memo.oldest)
 	}
+	r.memo.oldest[key] = oldest
 	return oldest
 }
 
@@ -498,10 +423,8 @@ func (r *Route) counts(kind string) bool {
 // hasRoutes reports whether a route that counts with a hostname is on a listener.
 func (r *Router) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 	key := hostnameAt{l, hostname, kind}
-	if r.memo != nil {
-		if has, ok := r.memo.hostnames[key]; ok {
-			return has
-		}
+	if has, ok := r.memo.hostnames[key]; ok {
+		return has
 	}
 	has := false
 	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
@@ -509,12 +432,10 @@ func (r *Router) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 			break
 		}
 	}
-	if r.memo != nil {
-		if len(r.memo.hostnames) >= maxMemo {
-			clear(r.memo.hostnames)
-		}
-		r.memo.hostnames[key] = has
+	if len(r.memo.hostnames) >= maxMemo {
+		clear(r.memo.hostnames)
 	}
+	r.memo.hostnames[key] = has
 	return has
 }
 
@@ -532,6 +453,13 @@ func (r *Router) attached(l *ListenerMatch, route *Route) bool {
 // SharesPorts reports whether some request can come in by several listeners, if they
 // share their routes, or in a mesh whether routes of several kinds are on a port.
 func (r *Router) SharesPorts() bool {
+	if r.memo.shares == nil {
+		r.memo.shares = new(r.findShared())
+	}
+	return *r.memo.shares
+}
+
+func (r *Router) findShared() bool {
 	for i := range r.listeners {
 		if r.listeners[i].Service != nil {
 			if len(r.listeners[i].Listener.Kinds) > 1 {

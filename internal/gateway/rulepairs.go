@@ -63,13 +63,6 @@ func TakesFrom(before *Route, k int, after *Route, i int) bool {
 	})
 }
 
-// GivesMatches reports whether the i-th rule of a route after an update lacks a match
-// that the k-th had before.
-func GivesMatches(before *Route, k int, after *Route, i int) bool {
-	kept := after.matchesOf(i)
-	return slices.ContainsFunc(before.matchesOf(k), func(m uint64) bool { return !slices.Contains(kept, m) })
-}
-
 // TakesOver reports whether backend b of the i-th rule of a route after an update
 // receives the requests that the k-th rule sent to backend left before, given that
 // the i-th rule receives them. If the rule still has left, only left receives them;

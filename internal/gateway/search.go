@@ -3,8 +3,6 @@ package gateway
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // stepsPerCompetitor is how many matches a search may look at for each changed match and
@@ -17,14 +15,14 @@ var maxWork = 1 << 22
 
 // search looks for requests that move.
 type search struct {
-	before, after *Router // with memos
+	before, after *Router
 	limits        MoveLimits
 	yield         func(Move) bool
 	// looked and worked are what the routers had done before, earlier is the work of other
 	// searches that share limits.Work, and allowed the matches that may be looked at.
 	looked, worked, earlier, allowed int
 	byPolicies                       map[stakeAt][]stakeGroup
-	unsearched                       map[[2]ruleAt]bool
+	unsearched                       map[[2]Served]bool       // rules between which moves are not looked for
 	servedAs                         map[listenerKey][]string // see hostsServedAs
 	within                           map[withinKey][]string   // see hostsWithin
 }
@@ -43,23 +41,13 @@ type stakeAt struct {
 	segment string
 }
 
-// ruleAt is a rule at a listener.
-type ruleAt struct {
-	routeAt
-
-	rule int
+// rulesOf names the rules of a move, whatever their matches.
+func rulesOf(from, to Served) [2]Served {
+	return [2]Served{{Listener: from.Listener, Route: from.Route, Rule: from.Rule}, {Listener: to.Listener, Route: to.Route, Rule: to.Rule}}
 }
 
-func (s Served) ruleAt() ruleAt { return ruleAt{routeAt{s.Listener, s.Route}, s.Rule} }
-
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
-	memoized := func(r *Router) *Router {
-		if r.memo == nil {
-			return r.Memoize()
-		}
-		return r
-	}
-	s := &search{before: memoized(before), after: memoized(after), limits: limits, yield: yield}
+	s := &search{before: before, after: after, limits: limits, yield: yield}
 	s.looked, s.worked = s.steps(), s.work()
 	if limits.Work != nil {
 		s.earlier = *limits.Work
@@ -87,32 +75,30 @@ func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked
 // work returns the work of the search.
 func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.worked }
 
-// from looks for requests that move from a match that the change edits or removes, to for
-// those that move to one that it edits or adds. They report whether to go on.
-// listener is set if the listener of the match is changed, too.
-func (s *search) from(e entry, listener bool) bool {
-	return s.onHosts(e, s.before, s.after, false, listener)
+// sides returns the router of a changed match, and the one of those that serve its requests on
+// the other side of the change. flip is set if requests move to the match.
+func (s *search) sides(flip bool) (own, other *Router) {
+	if flip {
+		return s.after, s.before
+	}
+	return s.before, s.after
 }
 
-func (s *search) to(e entry, listener bool) bool {
-	return s.onHosts(e, s.after, s.before, true, listener)
-}
-
-// onHosts looks for requests that move between a changed match and those that serve requests
-// for its hostname in the other router; and for more specific hostnames where the listener is
-// changed. flip is set if they move to the match.
-func (s *search) onHosts(e entry, own, other *Router, flip, listener bool) bool {
-	if !s.compete(e, e.hostname, own, other, flip) {
+// moves looks for requests that move between a match that the change edits, adds or removes and
+// those that serve requests for its hostname in the other router; and for more specific
+// hostnames where the listener is changed, too. It reports whether to go on.
+func (s *search) moves(e entry, flip, listener bool) bool {
+	if !s.compete(e, e.hostname, flip) {
 		return false
 	}
 	if !listener || e.listener.Service != nil {
 		return true
 	}
-	for _, h := range s.hostsWithin(e, other, flip) {
+	for _, h := range s.hostsWithin(e, flip) {
 		if s.spent() {
 			break // the usual case is another one
 		}
-		if !s.compete(e, h, own, other, flip) {
+		if !s.compete(e, h, flip) {
 			return false
 		}
 	}
@@ -128,15 +114,13 @@ type withinKey struct {
 
 // hostsWithin returns the hostnames of routes at other listeners of the port that are more
 // specific than the one of a match, where a move from or to these routes matters.
-func (s *search) hostsWithin(e entry, other *Router, flip bool) []string {
-	key := withinKey{listener: e.listener, hostname: e.hostname}
-	if s.limits.Policies != nil {
-		key.policies = s.limits.Policies(e.served(), flip)
-	}
+func (s *search) hostsWithin(e entry, flip bool) []string {
+	key := withinKey{e.listener, e.hostname, s.policies(e.served(), flip)}
 	out, known := s.within[key]
 	if known {
 		return out
 	}
+	_, other := s.sides(flip)
 	seen := map[string]bool{e.hostname: true}
 	for i := range other.listeners {
 		l := &other.listeners[i]
@@ -150,7 +134,7 @@ func (s *search) hostsWithin(e entry, other *Router, flip bool) []string {
 				if seen[h] || !slices.Contains(chain, e.hostname) || !slices.Contains(chain, l.Listener.Hostname) || !other.attached(l, route) {
 					continue
 				}
-				if s.routeAtStake(e, Served{Listener: l, Route: route}, flip) {
+				if s.routeMatters(e, Served{Listener: l, Route: route}, flip) {
 					out, seen[h] = append(out, h), true
 				}
 			}
@@ -163,13 +147,30 @@ func (s *search) hostsWithin(e entry, other *Router, flip bool) []string {
 	return out
 }
 
-// routeAtStake reports whether a move between a match and some rule of a route matters.
-func (s *search) routeAtStake(e entry, at Served, flip bool) bool {
+// policies returns what moves of requests from and to a rule depend on.
+func (s *search) policies(at Served, after bool) any {
+	if s.limits.Policies == nil {
+		return nil
+	}
+	return s.limits.Policies(at, after)
+}
+
+// matters reports whether a move between a match and a rule with some policies does.
+func (s *search) matters(e entry, policies any, flip bool) bool {
 	if s.limits.AtStake == nil {
 		return true
 	}
+	from, to := s.policies(e.served(), flip), policies
+	if flip {
+		from, to = to, from
+	}
+	return s.limits.AtStake(from, to)
+}
+
+// routeMatters reports whether a move between a match and some rule of a route does.
+func (s *search) routeMatters(e entry, at Served, flip bool) bool {
 	for at.Rule = range at.Route.Rules {
-		if s.groupAtStake(e, &stakeGroup{policies: s.limits.Policies(at, !flip)}, flip) {
+		if s.matters(e, s.policies(at, !flip), flip) {
 			return true
 		}
 	}
@@ -178,7 +179,8 @@ func (s *search) routeAtStake(e entry, at Served, flip bool) bool {
 
 // compete looks for requests for a host that move between a changed match and those that serve
 // some in the other router.
-func (s *search) compete(e entry, host string, own, other *Router, flip bool) bool {
+func (s *search) compete(e entry, host string, flip bool) bool {
+	own, other := s.sides(flip)
 	if s.limits.Alive != nil && !s.limits.Alive() {
 		return false
 	}
@@ -214,13 +216,11 @@ func (s *search) compete(e entry, host string, own, other *Router, flip bool) bo
 	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
 	competing := other.competitors(to, e.match)
 	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
-	taken := takenRequests{of: e.match}
 	for _, o := range preceding {
+		own.memo.work += o.match.cost
 		if o.match.covers(e.match) {
 			return true // it serves nothing
 		}
-		own.memo.work += o.match.cost
-		taken.add(o.match)
 	}
 	slices.SortFunc(competing, func(a, b *indexed) int {
 		if other.precedes(a, b) {
@@ -228,16 +228,14 @@ func (s *search) compete(e entry, host string, own, other *Router, flip bool) bo
 		}
 		return 1
 	})
-	takenThere := takenRequests{of: e.match}
 	for _, o := range competing {
 		other.memo.work += o.match.cost
-		if !taken.has(o.match) && !takenThere.has(o.match) && !s.pair(&c, o) {
+		if !s.pair(&c, o) {
 			return false
 		}
 		if o.match.covers(e.match) {
 			return true
 		}
-		takenThere.add(o.match)
 	}
 	return true
 }
@@ -261,28 +259,31 @@ func (c *contest) stays(o *indexed) bool {
 	return here != nil && c.other.compare(here.served(), o.served()) < 0
 }
 
-// pair looks for a request that moves between two matches. It reports whether to go on.
-func (s *search) pair(c *contest, to *indexed) bool {
-	e, o := c.entry, to.entry
+// ordered returns the match and another one as requests move between them.
+func (c *contest) ordered(o entry) (from, to entry) {
 	if c.flip {
-		e, o = o, e
+		return o, c.entry
 	}
+	return c.entry, o
+}
+
+// pair looks for a request that moves between two matches. It reports whether to go on.
+func (s *search) pair(c *contest, with *indexed) bool {
+	e, f := c.ordered(with.entry)
+	from, to := e.served(), f.served()
 	switch {
-	case !s.relevant(e.served(), o.served()) || c.stays(to):
+	case !s.matters(c.entry, s.policies(with.served(), !c.flip), c.flip) || s.knows(from, to) || c.stays(with):
 		return true
 	case s.steps() > s.allowed || s.spent():
-		return s.leave(e.served(), o.served())
+		return s.leave(from, to)
 	default:
-		return s.try(e, o)
+		return s.try(e, f)
 	}
 }
 
-// relevant reports whether a move between two rules matters and is not known.
-func (s *search) relevant(from, to Served) bool {
-	if s.limits.AtStake != nil && !s.limits.AtStake(s.limits.Policies(from, false), s.limits.Policies(to, true)) {
-		return false
-	}
-	return s.limits.Known == nil || !s.limits.Known(from, to)
+// knows reports whether the moves between two rules are known already.
+func (s *search) knows(from, to Served) bool {
+	return s.limits.Known != nil && s.limits.Known(from, to)
 }
 
 // maxFew is the most matches at stake that are looked at one by one.
@@ -299,7 +300,7 @@ func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []indexed, matt
 	for i := range groups {
 		g := &groups[i]
 		all += g.count
-		if !s.groupAtStake(e, g, flip) {
+		if !s.matters(e, g.policies, flip) {
 			continue
 		}
 		matters = true
@@ -313,18 +314,6 @@ func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []indexed, matt
 	return few, matters
 }
 
-// groupAtStake reports whether a move between a match and those of a group matters.
-func (s *search) groupAtStake(e entry, g *stakeGroup, flip bool) bool {
-	if s.limits.AtStake == nil {
-		return true
-	}
-	from, to := s.limits.Policies(e.served(), flip), g.policies
-	if flip {
-		from, to = to, from
-	}
-	return s.limits.AtStake(from, to)
-}
-
 // groups returns the matches of an index that may have requests in common with those of
 // paths with a first segment, by what moves to and from them depend on.
 func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
@@ -335,10 +324,7 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 	var out []stakeGroup
 	index := make(map[any]int)
 	for _, rule := range x.rulesFor(segment) {
-		var p any
-		if s.limits.Policies != nil {
-			p = s.limits.Policies(rule[0].served(), after)
-		}
+		p := s.policies(rule[0].served(), after)
 		i, ok := index[p]
 		if !ok {
 			i = len(out)
@@ -359,15 +345,13 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 // requests in common is not compared either once that has cost as much as the search.
 func (s *search) skip(c *contest) bool {
 	for _, g := range s.groups(c.to, c.match.segment, !c.flip) {
-		if !s.groupAtStake(c.entry, &g, c.flip) {
+		if !s.matters(c.entry, g.policies, c.flip) {
 			continue
 		}
 		for _, rule := range g.rules {
-			from, to := c.served(), rule[0].served()
-			if c.flip {
-				from, to = to, from
-			}
-			if s.unsearched[[2]ruleAt{from.ruleAt(), to.ruleAt()}] || !s.relevant(from, to) {
+			e, f := c.ordered(rule[0].entry)
+			from, to := e.served(), f.served()
+			if s.unsearched[rulesOf(from, to)] || s.knows(from, to) {
 				continue
 			}
 			competes := slices.ContainsFunc(rule, func(o indexed) bool {
@@ -384,12 +368,12 @@ func (s *search) skip(c *contest) bool {
 
 // leave yields a move for which no request is looked for, once for two rules.
 func (s *search) leave(from, to Served) bool {
-	at := [2]ruleAt{from.ruleAt(), to.ruleAt()}
+	at := rulesOf(from, to)
 	if s.unsearched[at] {
 		return true
 	}
 	if s.unsearched == nil {
-		s.unsearched = make(map[[2]ruleAt]bool)
+		s.unsearched = make(map[[2]Served]bool)
 	}
 	s.unsearched[at] = true
 	return s.yield(Move{From: from, To: to, Unsearched: true})
@@ -439,7 +423,7 @@ func (s *search) onOtherHosts(e, f entry, q *Request) bool {
 	start := s.steps()
 	defer func() { s.allowed += s.steps() - start }()
 	for _, h := range s.hostsServedAs(narrower(e, f), q) {
-		if s.limits.Known != nil && s.limits.Known(e.served(), f.served()) {
+		if s.knows(e.served(), f.served()) {
 			return true
 		}
 		other := *q
@@ -481,102 +465,3 @@ func (s *search) hostsServedAs(e entry, q *Request) []string {
 	s.servedAs[key] = out
 	return out
 }
-
-// takenRequests are the requests of a match that others take: for each of them, the
-// conditions that it has and the match does not imply. It finds most of those that take
-// the requests of another one, and never one that does not.
-type takenRequests struct {
-	of     *routeMatch
-	by     map[string]bool
-	beyond map[string]bool // conditions on paths
-}
-
-// maxSubsets is of how many conditions all subsets are looked up.
-const maxSubsets = 4
-
-// add adds a match that takes requests.
-func (t *takenRequests) add(m *routeMatch) {
-	if t.by == nil {
-		t.by, t.beyond = make(map[string]bool), make(map[string]bool)
-	}
-	path, rest := t.residual(m)
-	if path != "" {
-		t.beyond[path] = true
-	}
-	t.by[path+strings.Join(rest, "")] = true
-}
-
-// has reports whether the requests that meet another match, too, are known to be taken.
-func (t *takenRequests) has(m *routeMatch) bool {
-	if len(t.by) == 0 {
-		return false
-	}
-	own, rest := t.residual(m)
-	paths := []string{""}
-	if t.beyond[own] {
-		paths = append(paths, own)
-	}
-	if m.path.op == exactly || m.path.op == underPrefix {
-		for i := 1; i <= len(m.path.value); i++ {
-			if i == len(m.path.value) || m.path.value[i] == '/' {
-				if p := pathText(condition{op: underPrefix, value: m.path.value[:i]}); t.beyond[p] && p != own {
-					paths = append(paths, p)
-				}
-			}
-		}
-	}
-	subsets := 1 << min(len(rest), maxSubsets) // of the first ones
-	for _, path := range paths {
-		if t.by[path+strings.Join(rest, "")] {
-			return true
-		}
-		for subset := range subsets {
-			some := []string{path}
-			for i := range min(len(rest), maxSubsets) {
-				if subset&(1<<i) != 0 {
-					some = append(some, rest[i])
-				}
-			}
-			if t.by[strings.Join(some, "")] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// residual returns the conditions of a match that are not implied by those of t.of: on the
-// path, and all others in one order.
-func (t *takenRequests) residual(m *routeMatch) (path string, rest []string) {
-	if m.path.op != anyValue && !m.path.covers(t.of.path) {
-		path = pathText(m.path)
-	}
-	text := func(sort, name string, c condition) string {
-		return sort + strconv.Quote(name) + strconv.Itoa(int(c.op)) + strconv.Quote(c.value)
-	}
-	if m.grpc && !t.of.grpc {
-		rest = append(rest, "grpc")
-	}
-	if m.verb != "" && m.verb != t.of.verb {
-		rest = append(rest, text("verb", "", condition{op: exactly, value: m.verb}))
-	}
-	if !m.service.covers(t.of.service) {
-		rest = append(rest, text("service", "", m.service))
-	}
-	if !m.method.covers(t.of.method) {
-		rest = append(rest, text("method", "", m.method))
-	}
-	named := func(sort string, all, of []namedCondition) {
-		for _, c := range all {
-			if !slices.ContainsFunc(of, func(o namedCondition) bool { return o.name == c.name && c.covers(o.condition) }) {
-				rest = append(rest, text(sort, c.name, c.condition))
-			}
-		}
-	}
-	named("header", m.headers, t.of.headers)
-	named("param", m.params, t.of.params)
-	slices.Sort(rest)
-	return path, rest
-}
-
-func pathText(c condition) string { return "path" + strconv.Itoa(int(c.op)) + strconv.Quote(c.value) }

@@ -185,7 +185,7 @@ func searchSteps(t *testing.T, known map[string]*gateway.Route, was, is []fullRo
 	}
 	router := func(all []fullRoute) *gateway.Router {
 		empty, _ := routerOf(t, "http: HTTP 80", "")
-		return gateway.NewRouter(empty.Listeners(), compile(all), gateway.Reading{}).Memoize()
+		return gateway.NewRouter(empty.Listeners(), compile(all), gateway.Reading{})
 	}
 	changed := func(r *fullRoute) []*gateway.Route {
 		if r == nil {
@@ -241,7 +241,7 @@ func TestSearchThatEndsIsBounded(t *testing.T) {
 	defer gateway.SetMaxWork(work)()
 	empty, _ := routerOf(t, "http: HTTP 80", "")
 	router := func() *gateway.Router {
-		return gateway.NewRouter(empty.Listeners(), compiled, gateway.Reading{}).Memoize()
+		return gateway.NewRouter(empty.Listeners(), compiled, gateway.Reading{})
 	}
 	done, moves := 0, 0
 	limits := gateway.MoveLimits{
@@ -286,8 +286,8 @@ func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {
 				Policies: func(s gateway.Served, _ bool) any { return s.Route.Name == "own" },
 				AtStake:  func(from, to any) bool { return from != to },
 			}
-			before := gateway.NewRouter(listeners(c.before), routes(all), gateway.Reading{}).Memoize()
-			after := gateway.NewRouter(listeners(c.after), routes(all), gateway.Reading{}).Memoize()
+			before := gateway.NewRouter(listeners(c.before), routes(all), gateway.Reading{})
+			after := gateway.NewRouter(listeners(c.after), routes(all), gateway.Reading{})
 			for m := range gateway.Moves(before, after, all, all, limits) {
 				assert.Fail(t, "a request moves", "%v", m)
 			}
@@ -299,27 +299,23 @@ func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {
 // What is looked up for the paths of one write is bounded together, and its end is shown.
 func TestLookupsAreBounded(t *testing.T) {
 	const w = "own 1 shop.example.com: /a/1 ; ~/a/.* | /b\nother 2 shop.example.com: /a ; ~/.*"
-	lookups := func() (witnesses []gateway.Witness, moves []gateway.Move) {
-		plain, all := routerOf(t, "http: HTTP 80", w)
-		before, after := plain.Memoize(), plain.Memoize()
+	lookups := func() (witnesses []gateway.Witness) {
+		before, all := routerOf(t, "http: HTTP 80", w)
+		after, _ := routerOf(t, "http: HTTP 80", w)
 		at := before.Listeners()[0]
 		for range 2 { // two paths
 			witnesses = slices.AppendSeq(witnesses, before.Witnesses(all[0], -1, &at, after))
-			moves = slices.AppendSeq(moves, gateway.MovesBetween(before, after, all[0], -1, &at, all[1], -1, &at))
 		}
-		return witnesses, moves
+		return witnesses
 	}
-	witnesses, moves := lookups()
+	witnesses := lookups()
 	assert.Len(t, witnesses, 4, "one for each match that has requests")
 	assert.False(t, slices.ContainsFunc(witnesses, func(w gateway.Witness) bool { return w.Unsearched }))
-	assert.False(t, slices.ContainsFunc(moves, func(m gateway.Move) bool { return m.Unsearched }))
 	defer gateway.SetMaxWork(1)()
-	witnesses, moves = lookups()
+	witnesses = lookups()
 	require.Len(t, witnesses, 3)
 	assert.False(t, witnesses[0].Unsearched)
 	assert.Equal(t, []gateway.Witness{{Unsearched: true}, {Unsearched: true}}, witnesses[1:])
-	require.Len(t, moves, 2)
-	assert.True(t, moves[0].Unsearched && moves[1].Unsearched)
 }
 
 // The searches under all readings of a write may do as much together as one alone.

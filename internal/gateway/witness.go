@@ -19,8 +19,7 @@ type Witness struct {
 // Witnesses yields, for each match of a rule at a listener, a request that the rule serves
 // there, and that meets as few other matches as possible: of all rules of the route where
 // the rule is -1. A match that others precede for all of its requests has none. Once the
-// lookups of the router have spent maxWork, the last one is not searched. The router must
-// have a memo.
+// lookups of the router have spent maxWork, the last one is not searched.
 //
 // For each hostname of another router's listeners that is more specific, it yields one
 // more: that router may not serve requests for it.

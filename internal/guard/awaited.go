@@ -34,7 +34,7 @@ func (ev *evaluation) compareAwaited() error {
 		return nil
 	}
 	o := ev.forOverrides(ev.before, ev.after.With(puts...))
-	o.requests = requests{moves: make(map[rulePlace][]requestMove)}
+	o.requests = requests{moves: make(map[rulePlace][]flow)}
 	limits, matters := o.moveLimits()
 	if !matters {
 		return nil
@@ -53,7 +53,7 @@ func (ev *evaluation) compareAwaited() error {
 				re.before = appendNew(re.before, ev.before.RoutesOf(parent))
 			}
 		}
-		for r := range at.allReadings(routes...) {
+		for r := range at.readings(routes...) {
 			if err := o.trackMoves(at, r, re, limits); err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
 	c := overrideCheck{ev: with, paths: p}
 	was, is := p.Before.Path.Listener, p.After.Path.Listener
 	for _, m := range with.requests.from(&p.Before.Path) {
-		if !m.to.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.to.IsOn(&p.After.Path) {
+		if !m.To.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.To.IsOn(&p.After.Path) {
 			continue
 		}
 		m = ev.servedMeanwhile(m)
@@ -102,13 +102,13 @@ func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
 
 // servedMeanwhile adds to a move what serves its request as long as no route is attached
 // where it goes. What the owner of a gateway cuts off has ended.
-func (ev *evaluation) servedMeanwhile(m requestMove) requestMove {
-	if m.request == nil {
+func (ev *evaluation) servedMeanwhile(m flow) flow {
+	if m.Request == nil {
 		m.unsure = unsureIsolation
 		return m
 	}
-	for r := range ev.routersOf(m.from.Listener.Gateway.Ref()).allReadings(m.from.Route) {
-		if to := r.after.Route(m.request); to.Route != nil && r.before.Route(m.request).Same(m.from) {
+	for r := range ev.routersOf(m.From.Listener.Gateway.Ref()).readings(m.From.Route) {
+		if to := r.after.Route(m.Request); to.Route != nil && r.before.Route(m.Request).Same(m.From) {
 			m.instead = append(m.instead, servedInstead{to, cmp.Or(r.why, unsureIsolation)})
 		}
 	}

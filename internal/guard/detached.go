@@ -20,7 +20,13 @@ func (ev *evaluation) reportDetached() {
 		return
 	}
 	detached := make(map[gateway.Parent][]string) // what happens to each route
-	for _, old := range ev.rerouted().before {
+	re := ev.rerouted()
+	for _, entry := range re.entries {
+		if at := ev.routersOf(entry); at.before != nil && at.after != nil {
+			re = ev.reroutedAt(at, re)
+		}
+	}
+	for _, old := range re.before {
 		r, ok := ev.after.Get(old.Ref()).(*gateway.Route)
 		if !ok || effective.IsDelegated(ev.after, r) {
 			continue

@@ -1,13 +1,12 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // formerPaths are the paths before the write that served requests of one after it.
@@ -37,20 +36,16 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if p.Before != nil {
 		_, out.stays = ev.staying(p)
 	}
-	out.fresh = at.arrivalsUnknown || ev.servesNewRequests(at, y)
+	out.fresh = at.arrivalsUnknown || servesNewRequests(at, y)
 	for _, from := range arrivals.to(at, y) {
 		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
 		}
-		paths, err := ev.pathsBeforeThrough(from.Route.Ref(), p.After.Kind)
+		paths, err := ev.counterparts(p.After, from, false)
 		if err != nil {
 			return out, err
 		}
-		for _, x := range pathsOf(from, paths, y.Client) {
-			if sameBackend(&x.Path, y) && !slices.Contains(out.others, x) {
-				out.others = append(out.others, x)
-			}
-		}
+		out.others = appendNew(out.others, slices.Values(paths))
 	}
 	return out, nil
 }
@@ -71,7 +66,7 @@ func (ev *evaluation) editsRouting() bool {
 
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
-func (ev *evaluation) servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
+func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
 	for _, l := range at.after.ListenersAt(y) {
 		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
 			if w.Request == nil || at.before.Route(w.Request).Route == nil {
@@ -93,12 +88,8 @@ func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	}
 	at.arrivals = make(arrivals)
 	var err error
-	limits := gateway.MoveLimits{Steps: &ev.requests.steps, Work: &ev.requests.work, Alive: func() bool {
-		err = ev.budget.Alive()
-		return err == nil
-	}}
-	re := ev.rerouted()
-	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
+	plain := at.under(gateway.Reading{})
+	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.requests.steps, Work: &ev.requests.work}, &err) {
 		to := placeOfServed(m.To)
 		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
 		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
@@ -124,11 +115,6 @@ func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
 	return out
 }
 
-// pathsBeforeThrough returns the paths of a kind through a route before the write.
-func (ev *evaluation) pathsBeforeThrough(route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
-	return ev.collectPaths(&ev.requests.pathsBefore, ev.before, route, kind)
-}
-
 // followRequests returns the pair that tells what happens to the requests of a path that
 // is new or removed: with the path that served them before, or that serves them after it.
 // Of several, it is one with another effective policy, if there is one. The pair stays as
@@ -142,20 +128,31 @@ func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
 		if err != nil || former.fresh {
 			return p, err
 		}
-		return withChange(p, former.others, func(x *effective.Effective) effective.Pair {
-			return effective.Pair{Before: x, After: p.After, Unit: p.Unit}
-		}), nil
+		return withChange(p, former.others), nil
 	}
 	if !readsRequests(&p.Before.Path) || ev.routersOf(entryOf(&p.Before.Path)).after == nil {
 		return p, nil
 	}
-	next, ends, err := ev.nextPathsOf(p.Before)
-	if err != nil || ends {
-		return p, err
+	d := ev.destinations(&p.Before.Path)
+	if d.ends {
+		return p, nil
 	}
-	return withChange(p, next, func(y *effective.Effective) effective.Pair {
-		return effective.Pair{Before: p.Before, After: y, Unit: p.Unit}
-	}), nil
+	var next []*effective.Effective
+	for _, f := range d.to {
+		paths, err := ev.counterparts(p.Before, f.To, true)
+		if err != nil {
+			return p, err
+		}
+		next = append(next, paths...)
+	}
+	return withChange(p, next), nil
+}
+
+// counterparts returns the paths along which requests go that a rule serves after the write,
+// or before it, to the backend of another path of theirs.
+func (ev *evaluation) counterparts(of *effective.Effective, s gateway.Served, after bool) ([]*effective.Effective, error) {
+	paths, err := ev.pathsTo(s, of.Kind, of.Path.Client, after)
+	return slices.DeleteFunc(paths, func(e *effective.Effective) bool { return !sameBackend(&e.Path, &of.Path) }), err
 }
 
 // continuedElsewhere returns the pair of a path that ends and of a new one of its route at
@@ -175,27 +172,7 @@ func (ev *evaluation) continuedElsewhere(p effective.Pair) (effective.Pair, erro
 			fresh = append(fresh, y)
 		}
 	}
-	return withChange(p, fresh, func(y *effective.Effective) effective.Pair {
-		return effective.Pair{Before: p.Before, After: y, Unit: p.Unit}
-	}), nil
-}
-
-// nextPathsOf returns the paths that serve the requests of a path which is removed, and
-// whether some are served by nothing any more.
-func (ev *evaluation) nextPathsOf(x *effective.Effective) (out []*effective.Effective, ends bool, err error) {
-	to, ends := ev.destinations(&x.Path)
-	for _, m := range to {
-		paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
-		if err != nil {
-			return nil, ends, err
-		}
-		for _, y := range pathsOf(m.to, paths, x.Path.Client) {
-			if sameBackend(&y.Path, &x.Path) {
-				out = append(out, y)
-			}
-		}
-	}
-	return out, ends, nil
+	return withChange(p, fresh), nil
 }
 
 // sameBackend reports whether a path goes to the backend of another one, if that has one.
@@ -203,12 +180,15 @@ func sameBackend(x, y *gateway.Path) bool {
 	return y.Backend == nil || x.Backend != nil && *x.Backend == *y.Backend
 }
 
-// withChange returns the first pair with another path whose effective policy changes, else
-// the first one, else p.
-func withChange(p effective.Pair, others []*effective.Effective, pair func(*effective.Effective) effective.Pair) effective.Pair {
+// withChange returns a pair with another path for the one that it lacks: the first with which
+// the effective policy changes, else the first one. It is p if there is none.
+func withChange(p effective.Pair, others []*effective.Effective) effective.Pair {
+	with := func(e *effective.Effective) effective.Pair {
+		return effective.Pair{Before: cmp.Or(p.Before, e), After: cmp.Or(p.After, e), Unit: p.Unit}
+	}
 	if len(others) == 0 {
 		return p
 	}
-	i := slices.IndexFunc(others, func(o *effective.Effective) bool { return pair(o).Changed() })
-	return pair(others[max(i, 0)])
+	i := slices.IndexFunc(others, func(o *effective.Effective) bool { return with(o).Changed() })
+	return with(others[max(i, 0)])
 }

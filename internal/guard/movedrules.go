@@ -24,79 +24,49 @@ func (ev *evaluation) noteFollowed(p effective.Pair) {
 }
 
 // findMovedRules adds the rules that requests lose which move between routes or rules since a
-// route is written, though each of the paths may keep its rules. Where no policy but those
-// of whole gateways and Services is on these routes, it looks at no match.
+// route is written, though each of the paths may keep its rules. Where the same policies are
+// on all of these routes, it looks at no match.
 func (ev *evaluation) findMovedRules() error {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
+		return nil
+	}
+	re := ev.rerouted()
+	if len(re.entries) == 0 {
 		return nil
 	}
 	s := ev.newStake(func(*policykind.Kind) bool { return true })
 	if s == nil {
 		return nil
 	}
-	re := ev.rerouted()
-	for _, entry := range re.entries {
-		at := ev.routersOf(entry)
-		if at.before == nil || at.after == nil || !differBeside(at.before, s.before, re.before) && !differBeside(at.after, s.after, re.after) {
-			continue
-		}
-		if err := ev.findMovedRulesAt(at, s, re); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// differBeside reports whether other policies than those of the whole gateway or Service
-// are on one of some routes, or on one that has requests of its hostnames.
-func differBeside(router *gateway.Router, on *effective.Attachments, routes []*gateway.Route) bool {
-	for _, r := range routes {
-		listeners := router.ListenersOf(r)
-		for i := range listeners {
-			if on.OnSections(&listeners[i]) {
-				return true
-			}
-		}
-		if len(listeners) == 0 {
-			continue
-		}
-		if on.OnRoute(&listeners[0], r) {
-			return true
-		}
-		for n := range router.Neighbors(r) {
-			if on.OnRoute(&listeners[0], n) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// findMovedRulesAt is findMovedRules at one gateway or Service.
-func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re reroutedObject) error {
 	known := make(map[[2]rulePlace]bool)
-	placesOf := func(from, to gateway.Served) [2]rulePlace {
+	places := func(from, to gateway.Served) [2]rulePlace {
 		return [2]rulePlace{placeOfServed(from), placeOfServed(to)}
 	}
 	limits := gateway.MoveLimits{
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
-		Known:    func(from, to gateway.Served) bool { return known[placesOf(from, to)] },
-		Alive:    func() bool { return ev.budget.Alive() == nil },
+		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
 		Steps:    &ev.requests.steps,
 		MaxWork:  maxMovedRulesWork,
 	}
-	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
-		switch {
-		case m.Unsearched || ev.ruleLosses.more:
-			return nil
-		case m.Request == nil:
+	for _, entry := range re.entries {
+		at := ev.routersOf(entry)
+		if at.before == nil || at.after == nil {
 			continue
 		}
-		known[placesOf(m.From, m.To)] = true
-		for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
-			if err := ev.addMove(m, k); err != nil {
-				return err
+		var spent error // then nothing more is found
+		for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
+			if m.Unsearched || ev.ruleLosses.more {
+				break
+			}
+			if m.Request == nil {
+				continue
+			}
+			known[places(m.From, m.To)] = true
+			for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
+				if err := ev.addMove(m, k); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -105,16 +75,16 @@ func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re rerouted
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.
 func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
-	before, err := ev.pathsBeforeThrough(m.From.Route.Ref(), k)
+	before, err := ev.pathsTo(m.From, k, "", false)
 	if err != nil {
 		return err
 	}
-	after, err := ev.pathsThrough(m.To.Route.Ref(), k)
-	if err != nil {
-		return err
-	}
-	for _, x := range pathsOf(m.From, before, "") {
-		for _, y := range pathsOf(m.To, after, x.Path.Client) {
+	for _, x := range before {
+		after, err := ev.pathsTo(m.To, k, x.Path.Client, true)
+		if err != nil {
+			return err
+		}
+		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
 				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Shown())

@@ -13,22 +13,24 @@ import (
 // compareOthers compares the paths of other routes and listeners whose requests the write
 // moves, for the overrides on them.
 func (ev *evaluation) compareOthers() error {
-	atListeners := func(_ *evaluation, p effective.Pair) bool { return endsAtListener(&p.Before.Path) }
-	if err := ev.compareForOverrides(ev.otherListenersScope(ev.before.Populated()), atListeners); err != nil {
+	if err := ev.compareForOverrides(ev.otherListenersScope(ev.before.Populated())); err != nil {
 		return err
 	}
-	return ev.compareForOverrides(ev.othersScope(), func(o *evaluation, p effective.Pair) bool { return len(o.requests.from(&p.Before.Path)) > 0 })
+	if _, all := ev.change.Object().(*gateway.Gateway); all {
+		return nil // no route at it is another one
+	}
+	return ev.compareForOverrides(ev.othersScope())
 }
 
 // compareForOverrides compares the paths of a scope that the write does not touch itself,
-// for the overrides on those that matter.
-func (ev *evaluation) compareForOverrides(s effective.Scope, matters func(*evaluation, effective.Pair) bool) error {
+// for the overrides on those that end at listeners, or whose requests it moves.
+func (ev *evaluation) compareForOverrides(s effective.Scope) error {
 	if len(s.Objects) == 0 {
 		return nil
 	}
 	o := ev.forOverrides(ev.before, ev.after)
 	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error {
-		if p.Before == nil || !matters(o, p) {
+		if p.Before == nil || !endsAtListener(&p.Before.Path) && len(o.requests.from(&p.Before.Path)) == 0 {
 			return nil
 		}
 		return o.checkOverrides(p, false)
@@ -79,9 +81,8 @@ func (ev *evaluation) othersScope() effective.Scope {
 	var s effective.Scope
 	for _, moves := range ev.requests.moves {
 		for _, m := range moves {
-			from := m.from
-			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] {
-				s.Objects = append(s.Objects, from.Route.Ref())
+			if from := m.From.Route.Ref(); !slices.Contains(s.Objects, from) && !ev.requests.rerouted[from] {
+				s.Objects = append(s.Objects, from)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	if !lost {
 		return false, false
 	}
-	var move requestMove
+	var move flow
 	stays := c.ev.overrides.confirmed[o.Rule]
 	if !stays {
 		// Whether other paths of a write that moves no requests serve some is not looked up

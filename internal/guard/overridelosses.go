@@ -53,7 +53,7 @@ func (l *lostOverride) ref(p *merge.Policy) api.Ref {
 func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor, unboundReason string) *lostOverride {
 	key := lostOverrideKey{
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: unboundReason,
-		unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
+		unsure: s.unsure, unsearched: s.by.Unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
 	own := !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 	var substitutes []*merge.Policy
@@ -72,7 +72,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	}
 	l := ev.overrides.lost[key]
 	if l == nil {
-		l = &lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown, substitutes: substitutes}
+		l = &lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown(), substitutes: substitutes}
 		put(&ev.overrides.lost, key, l)
 	}
 	l.addPath(ev.overrides.pairs)

@@ -205,8 +205,17 @@ func (x *randomWrite) stays(was, is ratePath) bool {
 	at := gateway.OwnListeners(g)[was.listener]
 	before := x.before.Router(g, gateway.Reading{})
 	now := x.decision.After.Router(x.decision.After.Gateway("infra", "g"), gateway.Reading{})
-	for m := range gateway.MovesBetween(before, now, r, was.rule, &at, after, is.rule, &at) {
-		if m.Request != nil {
+	stays := func(m gateway.Move) bool {
+		from, to := gateway.Served{Listener: &at, Route: r, Rule: was.rule}, gateway.Served{Listener: &at, Route: after, Rule: is.rule}
+		return m.Request != nil && m.From.Same(from) && m.To.Same(to)
+	}
+	for w := range before.Witnesses(r, was.rule, &at, now) {
+		if w.Request != nil && stays(gateway.NewMove(w.Request, before, now)) {
+			return true
+		}
+	}
+	for m := range gateway.Moves(before, now, []*gateway.Route{r}, []*gateway.Route{after}, gateway.MoveLimits{}) {
+		if stays(m) {
 			return true
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// otherReading has the routers of a gateway under a reading that is not the plain one.
-type otherReading struct {
+// routing has the routers of a gateway under a reading: the plain one, or another one.
+type routing struct {
 	reading       gateway.Reading
 	before, after *gateway.Router
-	why           string // requests may go elsewhere
+	why           string // requests may go elsewhere, "" for the plain reading
 }
 
 // competing says what the routes that compete for requests have that implementations may
@@ -30,102 +30,73 @@ func (c *competing) add(r *gateway.Route) {
 	c.grpc = c.grpc || r.Kind == gateway.KindGRPCRoute
 }
 
-// readings returns the routers under each other reading that may decide where requests to
-// some routes go: those that differ from the plain one in the fewest respects first.
-func (at *gatewayRouters) readings(routes ...*gateway.Route) []otherReading {
-	var c competing
-	for _, r := range routes {
-		of := at.competingWith(r)
-		c.regex, c.http, c.grpc, c.hostnames = c.regex || of.regex, c.http || of.http, c.grpc || of.grpc, c.hostnames || of.hostnames
-	}
-	if known, ok := at.others[c]; ok {
-		return known
-	}
-	shared, kinds, regex := []bool{false}, []bool{false}, []gateway.RegexOrder{gateway.RegexLast}
-	if at.before != nil && at.before.SharesPorts() || at.after != nil && at.after.SharesPorts() {
-		shared = append(shared, true)
-	}
-	if c.http && c.grpc && !at.mesh {
-		kinds = append(kinds, true)
-	}
-	if c.regex {
-		regex = append(regex, gateway.RegexFirst, gateway.RegexAfterExact)
-	}
-	var out []otherReading
-	for respects := range 4 {
-		for _, s := range shared {
-			for _, k := range kinds {
-				for _, x := range regex {
-					if r := (gateway.Reading{Shared: s, OneKind: k, Regex: x}); respects > 0 && btoi(s)+btoi(k)+btoi(x != gateway.RegexLast) == respects {
-						out = append(out, at.under(r))
+// readings yields the routers under the plain reading, then those under each other one that may
+// decide where requests to some routes go: those that differ in the fewest respects first.
+func (at *gatewayRouters) readings(routes ...*gateway.Route) iter.Seq[routing] {
+	return func(yield func(routing) bool) {
+		if !yield(at.under(gateway.Reading{})) {
+			return
+		}
+		c := at.competing(routes)
+		shared, kinds, regex := []bool{false}, []bool{false}, []gateway.RegexOrder{gateway.RegexLast}
+		if at.sharesPorts() {
+			shared = append(shared, true)
+		}
+		if c.http && c.grpc && !at.mesh {
+			kinds = append(kinds, true)
+		}
+		if c.regex {
+			regex = append(regex, gateway.RegexFirst, gateway.RegexAfterExact)
+		}
+		for respects := range 4 {
+			for _, s := range shared {
+				for _, k := range kinds {
+					for _, x := range regex {
+						if r := (gateway.Reading{Shared: s, OneKind: k, Regex: x}); respects > 0 && btoi(s)+btoi(k)+btoi(x != gateway.RegexLast) == respects && !yield(at.under(r)) {
+							return
+						}
 					}
 				}
 			}
 		}
 	}
-	if at.others == nil {
-		at.others = make(map[competing][]otherReading)
-	}
-	at.others[c] = out
-	return out
 }
 
-// allReadings yields the plain reading, then the others as readings does.
-func (at *gatewayRouters) allReadings(routes ...*gateway.Route) iter.Seq[otherReading] {
-	return func(yield func(otherReading) bool) {
-		if !yield(otherReading{before: at.before, after: at.after}) {
+// sharesPorts reports whether some request can come in by several listeners.
+func (at *gatewayRouters) sharesPorts() bool {
+	return at.before != nil && at.before.SharesPorts() || at.after != nil && at.after.SharesPorts()
+}
+
+// fallBacks yields each reading in which requests fall back to routes with less specific
+// hostnames, and the same one in which they do not, if some routes compete with others that
+// have another hostname, by themselves or by their listeners.
+func (at *gatewayRouters) fallBacks(routes ...*gateway.Route) iter.Seq2[routing, routing] {
+	return func(yield func(with, without routing) bool) {
+		if at.mesh || at.before == nil || at.after == nil || !at.sharesPorts() && !at.competing(routes).hostnames {
 			return
 		}
-		for _, r := range at.readings(routes...) {
-			if !yield(r) {
+		for without := range at.readings(routes...) {
+			reading := without.reading
+			reading.FallBack = true
+			if !yield(at.under(reading), without) {
 				return
 			}
 		}
 	}
 }
 
-// fallBackReading is a reading in which requests fall back to routes with less specific
-// hostnames, and the same one in which they do not.
-type fallBackReading struct{ with, without otherReading }
-
-// fallBacks returns these readings, if some routes compete with others that have another
-// hostname, by themselves or by their listeners.
-func (at *gatewayRouters) fallBacks(routes ...*gateway.Route) []fallBackReading {
-	if at.mesh || at.before == nil || at.after == nil {
-		return nil
-	}
-	if !at.before.SharesPorts() && !at.after.SharesPorts() && !slices.ContainsFunc(routes, func(r *gateway.Route) bool { return at.competingWith(r).hostnames }) {
-		return nil
-	}
-	var out []fallBackReading
-	for r := range at.allReadings(routes...) {
-		reading := r.reading
-		reading.FallBack = true
-		out = append(out, fallBackReading{at.under(reading), r})
-	}
-	return out
-}
-
-// move returns the move of a request that falls back, if nothing serves the request before or
-// after the write where requests do not: else both readings serve it by the same rules.
-func (r *fallBackReading) move(m gateway.Move) (requestMove, bool) {
-	if m.Request == nil || r.without.before.Route(m.Request).Route != nil && r.without.after.Route(m.Request).Route != nil {
-		return requestMove{}, false
-	}
-	return unsureMove(m, unsureHostname)
-}
-
-// unsureMove returns the move of a request that some implementations make.
-func unsureMove(m gateway.Move, why string) (requestMove, bool) {
-	return requestMove{from: m.From, to: m.To, shown: m.Shown, unsure: why}, m.Request != nil && m.To.Route != nil
+// leaves reports whether nothing serves the request of a move before or after the write: else
+// a reading in which it falls back serves it by the same rules.
+func (r routing) leaves(m gateway.Move) bool {
+	return r.before.Route(m.Request).Route == nil || r.after.Route(m.Request).Route == nil
 }
 
 // under returns the routers under a reading.
-func (at *gatewayRouters) under(r gateway.Reading) otherReading {
+func (at *gatewayRouters) under(r gateway.Reading) routing {
 	if known, ok := at.byReading[r]; ok {
 		return known
 	}
-	out := otherReading{reading: r}
+	out := routing{reading: r}
 	if at.before != nil {
 		out.before = at.before.With(r)
 	}
@@ -139,37 +110,41 @@ func (at *gatewayRouters) under(r gateway.Reading) otherReading {
 		out.why = unsureIsolation
 	case r.OneKind:
 		out.why = unsureKind
-	default:
+	case r.Regex != gateway.RegexLast:
 		out.why = unsurePrecedence
 	}
 	if at.byReading == nil {
-		at.byReading = make(map[gateway.Reading]otherReading)
+		at.byReading = make(map[gateway.Reading]routing)
 	}
 	at.byReading[r] = out
 	return out
 }
 
-// competingWith says what a route, and others that compete with it for requests, have.
-func (at *gatewayRouters) competingWith(route *gateway.Route) competing {
-	key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents) // such routes have the same others
-	c, ok := at.competing[key]
-	if !ok {
-		for _, router := range []*gateway.Router{at.before, at.after} {
-			if router == nil {
-				continue
+// competing says what some routes, and others that compete with them for requests, have.
+func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
+	var out competing
+	for _, route := range routes {
+		key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents) // such routes have the same others
+		c, ok := at.competitors[key]
+		if !ok {
+			for _, router := range []*gateway.Router{at.before, at.after} {
+				if router == nil {
+					continue
+				}
+				for n := range router.Neighbors(route) {
+					c.add(n)
+					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, route.Hostnames)
+				}
 			}
-			for n := range router.Neighbors(route) {
-				c.add(n)
-				c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, route.Hostnames)
+			if at.competitors == nil {
+				at.competitors = make(map[string]competing)
 			}
+			at.competitors[key] = c
 		}
-		if at.competing == nil {
-			at.competing = make(map[string]competing)
-		}
-		at.competing[key] = c
+		out.add(route)
+		out.regex, out.http, out.grpc, out.hostnames = out.regex || c.regex, out.http || c.http, out.grpc || c.grpc, out.hostnames || c.hostnames
 	}
-	c.add(route)
-	return c
+	return out
 }
 
 // Why implementations may serve a request in different ways.
@@ -190,19 +165,19 @@ func sameRuleAfter(m gateway.Move) bool {
 		(from == to && m.From.Rule == m.To.Rule || from != to && gateway.MatchRules(from, to)[m.To.Rule] == m.From.Rule)
 }
 
-// move returns where a request goes, and where it goes instead in implementations that
+// flow returns where a request goes, and where it goes instead in implementations that
 // send it to the same rule before the write. why is set if another reading than the plain
 // one was followed. A request that an implementation sends to another rule before the
 // write tells nothing: else an object that makes it unsure where requests go would take
 // them from the overrides of others. Nor do matches of which it is not known whether they
 // have a request in common, but for other requests of the rule, which it may keep.
-func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
-	out := requestMove{from: m.From, to: m.To, request: m.Request, shown: m.Shown, unsearched: m.Unsearched}
+func (at *gatewayRouters) flow(m gateway.Move, why string) flow {
+	out := flow{Move: m}
 	request := cmp.Or(m.Request, m.Other)
 	if request == nil || m.Request != nil && why == "" && sameRuleAfter(m) {
 		return out // nothing was searched, or it is served as before, whatever other readings have
 	}
-	for r := range at.allReadings(m.From.Route, m.To.Route) {
+	for r := range at.readings(m.From.Route, m.To.Route) {
 		to, other := r.after.Route(request), cmp.Or(r.why, why)
 		if m.Request == nil {
 			other = unsureRegex
@@ -216,7 +191,7 @@ func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
 
 // keptInstead says why an override of a path may be kept for the requests that a successor
 // takes over, "" if it is lost for them in every implementation.
-func (c *overrideCheck) keptInstead(o effective.Override, by requestMove) (string, error) {
+func (c *overrideCheck) keptInstead(o effective.Override, by flow) (string, error) {
 	if by.unsure != "" {
 		return by.unsure, nil
 	}
@@ -233,11 +208,11 @@ func (c *overrideCheck) keptInstead(o effective.Override, by requestMove) (strin
 // after the write.
 func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, error) {
 	x := c.paths.Before
-	paths, err := c.ev.pathsThrough(to.Route.Ref(), x.Kind)
+	paths, err := c.ev.pathsTo(to, x.Kind, x.Path.Client, true)
 	if err != nil {
 		return false, err
 	}
-	paths = slices.DeleteFunc(pathsOf(to, paths, x.Path.Client), func(y *effective.Effective) bool {
+	paths = slices.DeleteFunc(paths, func(y *effective.Effective) bool {
 		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
 	})
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {

@@ -11,18 +11,7 @@ import (
 // stake knows what is at stake where requests move between two rules: whether they may
 // leave an override, or reach what weakens one. It decides by the policies that are
 // attached to both, and by nothing else.
-type stake struct {
-	before, after *effective.Attachments
-	known         map[stakeKey]*effective.Attached
-}
-
-// stakeKey is a rule at a listener of a router before or after the write.
-type stakeKey struct {
-	listener *gateway.ListenerMatch
-	route    *gateway.Route
-	rule     int
-	after    bool
-}
+type stake struct{ before, after *effective.Attachments }
 
 // newStake returns what is at stake in the write for policies of certain kinds; nil if
 // nothing is, since there is no policy of such a kind.
@@ -32,22 +21,15 @@ func (ev *evaluation) newStake(of func(*policykind.Kind) bool) *stake {
 		return nil
 	}
 	engine := ev.guard.Engine
-	return &stake{engine.Attachments(ev.before, kinds), engine.Attachments(ev.after, kinds), make(map[stakeKey]*effective.Attached)}
+	return &stake{engine.Attachments(ev.before, kinds), engine.Attachments(ev.after, kinds)}
 }
 
 // policies returns the policies on requests to a rule, an *effective.Attached.
 func (s *stake) policies(at gateway.Served, after bool) any {
-	key := stakeKey{at.Listener, at.Route, at.Rule, after}
-	known, ok := s.known[key]
-	if !ok {
-		attachments := s.before
-		if after {
-			attachments = s.after
-		}
-		known = attachments.Of(at.Listener, at.Route, at.Rule)
-		s.known[key] = known
+	if after {
+		return s.after.Of(at.Listener, at.Route, at.Rule)
 	}
-	return known
+	return s.before.Of(at.Listener, at.Route, at.Rule)
 }
 
 // mayLose reports whether requests that move between two rules with such policies may lose

@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"iter"
-	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -16,7 +15,7 @@ import (
 // requests knows where requests go before and after a write (SEMANTICS section 9).
 type requests struct {
 	gateways map[api.Ref]*gatewayRouters
-	moves    map[rulePlace][]requestMove // nil if the write moves none
+	moves    map[rulePlace][]flow // nil if the write moves none
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
 	// steps is how many matches were looked at, and work what that cost; unsureWork is that
@@ -24,11 +23,10 @@ type requests struct {
 	steps, work, unsureWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
-		destinations, staying *gateway.Path
-		to                    []requestMove
-		ends                  bool
-		stays                 requestMove
-		mayStay               bool
+		destinations
+		staying *gateway.Path
+		stays   flow
+		mayStay bool
 	}
 	// followed are the pairs of paths whose rules were compared since one of them begins or
 	// ends.
@@ -48,9 +46,8 @@ type gatewayRouters struct {
 	// not certain.
 	arrivalsUnknown bool
 	// Memos of readings.
-	competing map[string]competing
-	others    map[competing][]otherReading
-	byReading map[gateway.Reading]otherReading
+	competitors map[string]competing
+	byReading   map[gateway.Reading]routing
 }
 
 // rulePlace is a rule of a route at a listener, by names. In a mesh, gateway is zero.
@@ -83,14 +80,10 @@ func entryOf(p *gateway.Path) api.Ref {
 	return p.Gateway.Ref()
 }
 
-// requestMove is where requests of a rule go after the write.
-type requestMove struct {
-	from, to gateway.Served
-	request  *gateway.Request // one of them, nil if none is known
-	// shown returns one of them, nil if there may be none. It is nil itself for no move.
-	shown func() *gateway.Request
-	// unsearched is set if too many matches compete to look for one.
-	unsearched bool
+// flow is a request of a rule before the write, and where it goes after it.
+type flow struct {
+	gateway.Move
+
 	// instead is where implementations send it that have it on the same rule before the
 	// write, and on another one after it.
 	instead []servedInstead
@@ -105,25 +98,34 @@ type servedInstead struct {
 	why string // it may go there
 }
 
-// isSure reports whether a move is the same in each implementation.
-func (m *requestMove) isSure() bool { return len(m.instead) == 0 && m.unsure == "" }
-
-// sameInstead reports whether a move may go to the same other rules as another one.
-func (m *requestMove) sameInstead(o requestMove) bool {
-	return m.unsure == o.unsure && slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
+// shown returns what returns the request for people, nil where none is known.
+func (f *flow) shown() func() *gateway.Request {
+	if f.Request == nil {
+		return nil
+	}
+	m := f.Move
+	return m.Shown
 }
 
-// addMove adds a move of requests between two rules, unless it adds nothing to those that
-// are known: one that each implementation makes is enough.
-func addMove(known []requestMove, m requestMove) []requestMove {
-	same := func(o requestMove) bool { return o.from.Same(m.from) && o.to.Same(m.to) }
+// isSure reports whether a request goes the same way in each implementation.
+func (f *flow) isSure() bool { return len(f.instead) == 0 && f.unsure == "" }
+
+// sameInstead reports whether a request may go to the same other rules as another one.
+func (f *flow) sameInstead(o flow) bool {
+	return f.unsure == o.unsure && slices.EqualFunc(f.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
+}
+
+// addFlow adds a flow between two rules, unless it adds nothing to those that are known: one
+// that each implementation has is enough.
+func addFlow(known []flow, f flow) []flow {
+	same := func(o flow) bool { return o.From.Same(f.From) && o.To.Same(f.To) }
 	switch {
-	case slices.ContainsFunc(known, func(o requestMove) bool { return same(o) && (o.isSure() || o.sameInstead(m)) }):
+	case slices.ContainsFunc(known, func(o flow) bool { return same(o) && (o.isSure() || o.sameInstead(f)) }):
 		return known
-	case m.isSure():
+	case f.isSure():
 		known = slices.DeleteFunc(known, same)
 	}
-	return append(known, m)
+	return append(known, f)
 }
 
 // readsRequests reports whether requests on a path are evaluated: those of routes at
@@ -142,7 +144,7 @@ func (ev *evaluation) trackRequests() error {
 		ev.requests = requests{gateways: ev.requests.gateways}
 		return nil
 	}
-	ev.requests = requests{gateways: ev.requests.gateways, moves: make(map[rulePlace][]requestMove), rerouted: make(map[api.Ref]bool)}
+	ev.requests = requests{gateways: ev.requests.gateways, moves: make(map[rulePlace][]flow), rerouted: make(map[api.Ref]bool)}
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
@@ -183,16 +185,17 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 		return at
 	}
 	at := &gatewayRouters{mesh: ref.Kind == gateway.KindService}
-	if at.mesh {
-		clients := ev.clientsOf(ref)
-		at.before, at.after = meshRouter(ev.before, ref, clients), meshRouter(ev.after, ref, clients)
+	router := func(v *snapshot.View) *gateway.Router {
+		switch o := v.Get(ref).(type) {
+		case *gateway.Gateway:
+			return v.Router(o, gateway.Reading{}).ByPort()
+		case *gateway.Service:
+			return effective.MeshRouter(v, o, ev.before, ev.after)
+		default:
+			return nil
+		}
 	}
-	if g, ok := ev.before.Get(ref).(*gateway.Gateway); ok {
-		at.before = ev.before.Router(g, gateway.Reading{}).ByPort().Memoize()
-	}
-	if g, ok := ev.after.Get(ref).(*gateway.Gateway); ok {
-		at.after = ev.after.Router(g, gateway.Reading{}).ByPort().Memoize()
-	}
+	at.before, at.after = router(ev.before), router(ev.after)
 	if ev.requests.gateways == nil {
 		ev.requests.gateways = make(map[api.Ref]*gatewayRouters)
 	}
@@ -200,143 +203,102 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 	return at
 }
 
-// clientsOf returns the namespaces with routes of their own to a Service of another one,
-// before or after the write.
-func (ev *evaluation) clientsOf(service api.Ref) []string {
-	clients := make(map[string]bool)
-	for _, v := range []*snapshot.View{ev.before, ev.after} {
-		for r := range v.RoutesOf(service) {
-			if r.Namespace != service.Namespace {
-				clients[r.Namespace] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(clients))
-}
-
-// meshRouter returns the router of a Service, nil if it does not exist.
-func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Router {
-	s, ok := v.Get(service).(*gateway.Service)
-	if !ok {
-		return nil
-	}
-	return gateway.NewMeshRouter(s, clients, slices.Collect(v.RoutesOf(service)), gateway.Reading{}).Memoize()
-}
-
 // trackGateway finds the requests that the write moves at a gateway.
 func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
-	if !at.mesh {
-		for _, parent := range at.before.ListenersGone(at.after) {
-			re.before = appendNew(re.before, ev.before.RoutesOf(parent))
-		}
-		for _, parent := range at.after.ListenersGone(at.before) {
-			re.after = appendNew(re.after, ev.after.RoutesOf(parent))
-		}
-	}
+	re = ev.reroutedAt(at, re)
 	routes := slices.Concat(re.before, re.after)
 	if at.mesh { // all routes of the Service compete
 		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
 	}
-	if err := ev.trackMoves(at, otherReading{before: at.before, after: at.after}, re, limits); err != nil {
-		return err
-	}
-	for _, r := range at.readings(routes...) {
+	for r := range at.readings(routes...) {
 		if err := ev.trackMoves(at, r, re, limits); err != nil {
 			return err
 		}
 		if r.reading.OneKind {
 			others := reroutedObject{before: r.before.OtherKind(r.after, routes, ev.before.RoutesOf)}
-			if err := ev.trackUnsure(r, others, limits, func(m gateway.Move) (requestMove, bool) { return unsureMove(m, unsureKind) }); err != nil {
+			if err := ev.trackUnsure(r, others, limits, unsureKind, func(gateway.Move) bool { return true }); err != nil {
 				return err
 			}
 		}
 	}
-	for _, r := range at.fallBacks(routes...) {
-		if err := ev.trackUnsure(r.with, re, limits, r.move); err != nil {
+	for with, without := range at.fallBacks(routes...) {
+		if err := ev.trackUnsure(with, re, limits, unsureHostname, without.leaves); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// appendNew appends the routes that are not in a list.
-func appendNew(list []*gateway.Route, more iter.Seq[*gateway.Route]) []*gateway.Route {
+// appendNew returns a list with those of others that are not in it.
+func appendNew[T comparable](list []T, more iter.Seq[T]) []T {
 	out := slices.Clone(list)
-	for r := range more {
-		if !slices.Contains(list, r) {
-			out = append(out, r)
+	for x := range more {
+		if !slices.Contains(list, x) {
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// trackMoves adds the moves of requests under one reading.
-func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re reroutedObject, limits gateway.MoveLimits) error {
-	var err error
+// movesUnder yields requests that the write moves under a reading. The error is that of the
+// budget, which ends it.
+func (ev *evaluation) movesUnder(r routing, re reroutedObject, limits gateway.MoveLimits, err *error) iter.Seq[gateway.Move] {
 	limits.Alive = func() bool {
-		err = ev.budget.Alive()
-		return err == nil
+		*err = ev.budget.Alive()
+		return *err == nil
 	}
-	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
-		from := placeOfServed(m.From)
-		ev.requests.moves[from] = addMove(ev.requests.moves[from], at.move(m, reading.why))
+	return gateway.Moves(r.before, r.after, re.before, re.after, limits)
+}
+
+// trackMoves adds the moves of requests under one reading.
+func (ev *evaluation) trackMoves(at *gatewayRouters, r routing, re reroutedObject, limits gateway.MoveLimits) (err error) {
+	for m := range ev.movesUnder(r, re, limits, &err) {
+		ev.requests.add(at.flow(m, r.why))
 	}
 	return err
 }
 
-// trackUnsure adds the moves of requests under a reading, as far as a function makes
-// something of them.
-func (ev *evaluation) trackUnsure(r otherReading, re reroutedObject, limits gateway.MoveLimits, of func(gateway.Move) (requestMove, bool)) error {
-	var err error
-	limits.Alive = func() bool {
-		err = ev.budget.Alive()
-		return err == nil
-	}
+// trackUnsure adds those moves of requests under a reading that count, as ones that only
+// some implementations have.
+func (ev *evaluation) trackUnsure(r routing, re reroutedObject, limits gateway.MoveLimits, why string, counts func(gateway.Move) bool) (err error) {
 	limits.Work, limits.MaxWork = &ev.requests.unsureWork, maxMovedRulesWork
-	for m := range gateway.Moves(r.before, r.after, re.before, re.after, limits) {
-		if move, ok := of(m); ok {
-			from := placeOfServed(m.From)
-			ev.requests.moves[from] = addMove(ev.requests.moves[from], move)
+	for m := range ev.movesUnder(r, re, limits, &err) {
+		if m.Request != nil && counts(m) {
+			ev.requests.add(flow{Move: m, unsure: why})
 		}
 	}
 	return err
+}
+
+// add adds requests that the write moves.
+func (r *requests) add(f flow) {
+	from := placeOfServed(f.From)
+	r.moves[from] = addFlow(r.moves[from], f)
 }
 
 // knows reports whether requests between two rules are known to move in each
 // implementation.
 func (r *requests) knows(from, to gateway.Served) bool {
-	return slices.ContainsFunc(r.moves[placeOfServed(from)], func(m requestMove) bool { return m.to.Same(to) && m.isSure() })
+	return slices.ContainsFunc(r.moves[placeOfServed(from)], func(f flow) bool { return f.To.Same(to) && f.isSure() })
 }
 
 // from returns where the requests of a path's rules go after the write, if that moves
 // some.
-func (r *requests) from(p *gateway.Path) []requestMove {
+func (r *requests) from(p *gateway.Path) []flow {
 	if len(r.moves) == 0 || !readsRequests(p) {
 		return nil
-	}
-	if p.Service == nil {
-		return r.fromListener(p, gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener})
 	}
 	at := r.gateways[entryOf(p)]
 	if at == nil || at.before == nil {
 		return nil
 	}
-	var out []requestMove
+	var out []flow
 	for _, l := range at.before.ListenersAt(p) {
-		out = append(out, r.fromListener(p, l)...)
-	}
-	return out
-}
-
-// fromListener is from for the requests that come in by a listener.
-func (r *requests) fromListener(p *gateway.Path, l gateway.ListenerMatch) []requestMove {
-	place := placeOf(&l, p.Route, p.Rule)
-	if place.rule >= 0 {
-		return r.moves[place]
-	}
-	var out []requestMove
-	for place.rule = range p.Route.Rules {
-		out = append(out, r.moves[place]...)
+		for rule := range p.Route.Rules {
+			if p.Rule < 0 || p.Rule == rule {
+				out = append(out, r.moves[placeOf(&l, p.Route, rule)]...)
+			}
+		}
 	}
 	return out
 }
@@ -346,58 +308,70 @@ func (r *requests) moved(p *gateway.Path) bool {
 	return r.moves != nil && readsRequests(p) && (r.rerouted[p.Route.Ref()] || len(r.from(p)) > 0)
 }
 
-// destinations returns where the requests of a path go after the write at its gateway,
-// and whether some are served by nothing there any more.
-func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool) {
-	last := &ev.requests.last
-	if last.destinations != x {
-		last.to, last.ends = ev.findDestinations(x)
-		last.destinations = x
-	}
-	return last.to, last.ends
+// destinations are where the requests of a path go after the write at its gateway.
+type destinations struct {
+	of   *gateway.Path
+	to   []flow
+	ends bool // some are served by nothing there any more
+	// undecided is set if it is not known which requests the path serves before the write.
+	undecided bool
 }
 
-func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends bool) {
-	to = slices.Clone(ev.requests.from(x))
+// destinations returns where the requests of a path go after the write at its gateway.
+func (ev *evaluation) destinations(x *gateway.Path) *destinations {
+	if last := &ev.requests.last; last.of != x {
+		last.destinations = ev.findDestinations(x)
+	}
+	return &ev.requests.last.destinations
+}
+
+func (ev *evaluation) findDestinations(x *gateway.Path) destinations {
+	out := destinations{of: x, to: slices.Clone(ev.requests.from(x))}
 	at := ev.routersOf(entryOf(x))
 	if at.before == nil {
-		return to, true
+		out.ends = true
+		return out
 	}
-	for r := range at.allReadings(x.Route) {
-		for _, l := range r.before.ListenersAt(x) {
-			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
-				q := w.Request
-				if q == nil || r.after == nil { // it is not known, or there is no gateway
-					ends = true
-					continue
-				}
-				m := gateway.NewMove(q, r.before, r.after)
-				if m.To.Route == nil {
-					ends = true
-					continue
-				}
-				to = addMove(to, at.move(m, r.why))
+	for r := range at.readings(x.Route) {
+		for w := range r.witnesses(x) {
+			out.undecided = out.undecided || w.Request == nil && !w.Unsearched && r.why == ""
+			if w.Request == nil || r.after == nil { // it is not known, or there is no gateway
+				out.ends = true
+			} else if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route == nil {
+				out.ends = true
+			} else {
+				out.to = addFlow(out.to, at.flow(m, r.why))
 			}
 		}
 	}
-	for _, r := range at.fallBacks(x.Route) {
-		for _, l := range r.with.before.ListenersAt(x) {
-			for w := range r.with.before.Witnesses(x.Route, x.Rule, &l, r.with.after) {
-				if w.Request == nil {
-					continue
-				}
-				if m, ok := r.move(gateway.NewMove(w.Request, r.with.before, r.with.after)); ok {
-					to = addMove(to, m)
-				}
+	for with, without := range at.fallBacks(x.Route) {
+		for w := range with.witnesses(x) {
+			if w.Request == nil {
+				continue
+			}
+			if m := gateway.NewMove(w.Request, with.before, with.after); m.To.Route != nil && without.leaves(m) {
+				out.to = addFlow(out.to, flow{Move: m, unsure: unsureHostname})
 			}
 		}
 	}
-	return to, ends
+	return out
 }
 
-// staying returns the move of a request that stays on the path of a pair, and whether
-// there may be one.
-func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
+// witnesses yields requests of a path before the write.
+func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Witness] {
+	return func(yield func(gateway.Witness) bool) {
+		for _, l := range r.before.ListenersAt(x) {
+			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
+				if !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// staying returns a request that stays on the path of a pair, and whether there may be one.
+func (ev *evaluation) staying(p effective.Pair) (flow, bool) {
 	last := &ev.requests.last
 	if last.staying != &p.Before.Path {
 		last.stays, last.mayStay = ev.findStaying(p)
@@ -406,62 +380,50 @@ func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
 	return last.stays, last.mayStay
 }
 
-func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
+func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 	x, y := &p.Before.Path, &p.After.Path
-	at := &gatewayRouters{}
-	if readsRequests(x) && readsRequests(y) {
-		at = ev.routersOf(entryOf(x))
+	if !readsRequests(x) || !readsRequests(y) {
+		return flow{}, true
 	}
-	if at.before == nil || at.after == nil {
-		return requestMove{}, true
-	}
-	for r := range at.allReadings(x.Route, y.Route) {
-		for _, l := range r.before.ListenersAt(x) {
-			to := l // in a mesh, it is the same one
-			if !at.mesh {
-				to = listenerOf(y)
-			}
-			for m := range gateway.MovesBetween(r.before, r.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
-				return requestMove{from: m.From, to: m.To, shown: m.Shown, unsearched: m.Unsearched}, true
-			}
-		}
-	}
-	return requestMove{}, false
-}
-
-// undecided reports whether it is not known which requests a path serves before the write.
-func (ev *evaluation) undecided(x *gateway.Path) bool {
 	at := ev.routersOf(entryOf(x))
-	if at.before == nil {
-		return false
+	if at.before == nil || at.after == nil {
+		return flow{}, true
 	}
-	for _, l := range at.before.ListenersAt(x) {
-		for w := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
-			if w.Request == nil && !w.Unsearched {
-				return true
+	for _, f := range ev.requests.from(x) {
+		if f.unsure == "" && f.To.IsOn(y) {
+			return f, true
+		}
+	}
+	for r := range at.readings(x.Route, y.Route) {
+		for w := range r.witnesses(x) {
+			if w.Request == nil {
+				return flow{Move: gateway.Move{Unsearched: w.Unsearched}}, true
+			}
+			if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route != nil && m.To.IsOn(y) {
+				return flow{Move: m}, true
 			}
 		}
 	}
-	return false
+	if ev.requests.moves == nil {
+		return flow{}, false
+	}
+	arrivals, err := ev.arrivalsAt(at) // also where no policy differs
+	i := slices.IndexFunc(arrivals.to(at, y), func(from gateway.Served) bool { return from.IsOn(x) })
+	return flow{Move: gateway.Move{Unsearched: at.arrivalsUnknown}}, i >= 0 || err != nil
 }
 
-// pathsThrough returns the paths of a kind through a route after the write.
-func (ev *evaluation) pathsThrough(route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
-	return ev.collectPaths(&ev.requests.pathsAfter, ev.after, route, kind)
-}
-
-// collectPaths returns the paths of a kind through a route, which are kept for a while.
-func (ev *evaluation) collectPaths(known *map[candidatesKey][]*effective.Effective, v *snapshot.View, route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
-	at := candidatesKey{route, kind}
+// pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
+// before it. They are kept for a while.
+func (ev *evaluation) pathsThrough(object api.Ref, kind *policykind.Kind, after bool) ([]*effective.Effective, error) {
+	v, known := ev.before, &ev.requests.pathsBefore
+	if after {
+		v, known = ev.after, &ev.requests.pathsAfter
+	}
+	at := candidatesKey{object, kind}
 	if out, ok := (*known)[at]; ok {
 		return out, nil
 	}
-	var out []*effective.Effective
-	kinds := []api.PolicyKind{kind.Ref()}
-	err := ev.guard.Engine.Walk(v, effective.Scope{Objects: []api.Ref{route}, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
-		out = append(out, e)
-		return nil
-	})
+	out, err := ev.walk(v, kind, object)
 	if err != nil {
 		return nil, err
 	}
@@ -472,57 +434,21 @@ func (ev *evaluation) collectPaths(known *map[candidatesKey][]*effective.Effecti
 	return out, nil
 }
 
-// successor is a path that serves requests of another one after the write.
-type successor struct {
-	*effective.Effective
-	by requestMove // zero where it is not known which requests
-	// unsure says why an override may be kept for these requests, "" if it is not.
-	unsure string
+// walk returns the paths of a kind through some objects.
+func (ev *evaluation) walk(v *snapshot.View, kind *policykind.Kind, objects ...api.Ref) (out []*effective.Effective, err error) {
+	kinds := []api.PolicyKind{kind.Ref()}
+	err = ev.guard.Engine.Walk(v, effective.Scope{Objects: objects, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
+		out = append(out, e)
+		return nil
+	})
+	return out, err
 }
 
-// requestSuccessors returns the paths at the same gateway or Service that serve requests
-// of a path after the write, other than the path itself, and whether some are served by
-// nothing there any more.
-func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
-	x := p.Before
-	to := ev.requests.from(&x.Path)
-	if p.After == nil || ev.backendLost(p, o) {
-		to, ends = ev.destinations(&x.Path)
-	}
-	for _, m := range to {
-		if p.After != nil && m.to.IsOn(&p.After.Path) && !ev.backendLost(p, o) {
-			continue
-		}
-		successors, err := ev.successorsAt(x, o, m)
-		if err != nil {
-			return nil, false, err
-		}
-		out = append(out, successors...)
-	}
-	return out, ends && p.After == nil, nil
-}
-
-// successorsAt returns the paths along which requests of another one go that move.
-func (ev *evaluation) successorsAt(x *effective.Effective, o effective.Override, m requestMove) (out []successor, err error) {
-	paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
-	if err != nil {
-		return nil, err
-	}
-	paths = pathsOf(m.to, paths, x.Path.Client)
-	for _, y := range paths {
-		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
-			out = append(out, successor{Effective: y, by: m})
-		}
-	}
-	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: m.to.Path()}, by: m})
-	}
-	return out, nil
-}
-
-// pathsOf returns those paths along which requests to a rule go. In a mesh, they are those
-// of the clients in a namespace if they have their own, and those of all clients for "".
-func pathsOf(s gateway.Served, paths []*effective.Effective, client string) []*effective.Effective {
+// pathsTo returns the paths of a kind along which requests go that a rule serves. In a mesh,
+// they are those of the clients in a namespace if they have their own, and those of all
+// clients for "".
+func (ev *evaluation) pathsTo(s gateway.Served, kind *policykind.Kind, client string, after bool) ([]*effective.Effective, error) {
+	paths, err := ev.pathsThrough(s.Route.Ref(), kind, after)
 	client = cmp.Or(s.Listener.Client, client)
 	var all, own []*effective.Effective
 	for _, y := range paths {
@@ -535,9 +461,57 @@ func pathsOf(s gateway.Served, paths []*effective.Effective, client string) []*e
 		}
 	}
 	if len(own) > 0 {
-		return own
+		return own, err
 	}
-	return all
+	return all, err
+}
+
+// successor is a path that serves requests of another one after the write.
+type successor struct {
+	*effective.Effective
+	by flow // zero where it is not known which requests
+	// unsure says why an override may be kept for these requests, "" if it is not.
+	unsure string
+}
+
+// requestSuccessors returns the paths at the same gateway or Service that serve requests
+// of a path after the write, other than the path itself, and whether some are served by
+// nothing there any more.
+func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
+	x, backendLost := p.Before, ev.backendLost(p, o)
+	to := ev.requests.from(&x.Path)
+	if p.After == nil || backendLost {
+		d := ev.destinations(&x.Path)
+		to, ends = d.to, d.ends && p.After == nil
+	}
+	for _, f := range to {
+		if p.After != nil && f.To.IsOn(&p.After.Path) && !backendLost {
+			continue
+		}
+		successors, err := ev.successorsAt(x, o, f)
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, successors...)
+	}
+	return out, ends, nil
+}
+
+// successorsAt returns the paths along which requests of another one go that move.
+func (ev *evaluation) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
+	paths, err := ev.pathsTo(f.To, x.Kind, x.Path.Client, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, y := range paths {
+		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
+			out = append(out, successor{Effective: y, by: f})
+		}
+	}
+	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
+		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: f.To.Path()}, by: f})
+	}
+	return out, nil
 }
 
 // takesOver reports whether the backend of a path receives requests that another path's

@@ -11,7 +11,8 @@ import (
 )
 
 // reroutedObject is what a write changes about where requests go: routes, of which other
-// matches, hostnames or listeners may count after it.
+// matches, hostnames or listeners may count after it. Of a gateway, it has no routes: at says
+// which have other listeners.
 type reroutedObject struct {
 	entries       []api.Ref // gateways, and Services in a mesh, before and after
 	before, after []*gateway.Route
@@ -36,14 +37,14 @@ func (ev *evaluation) rerouted() reroutedObject {
 		if b == nil || a == nil || reflect.DeepEqual(b.Listeners, a.Listeners) && reflect.DeepEqual(b.Sets, a.Sets) {
 			return reroutedObject{} // a gateway that is created or deleted moves nothing to another one
 		}
-		return reroutedObject{entries: []api.Ref{ref}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
+		return reroutedObject{entries: []api.Ref{ref}}
 	case *gateway.ListenerSet:
 		b, _ := before.(*gateway.ListenerSet)
 		a, _ := after.(*gateway.ListenerSet)
 		if b != nil && a != nil && b.Created == a.Created && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
 			return reroutedObject{}
 		}
-		return ev.reroutedRoutes(slices.Collect(ev.before.RoutesOf(ref)), slices.Collect(ev.after.RoutesOf(ref)))
+		return reroutedObject{entries: ev.gatewaysOfSets(), before: slices.Collect(ev.before.RoutesOf(ref)), after: slices.Collect(ev.after.RoutesOf(ref))}
 	case *gateway.Namespace:
 		b, _ := before.(*gateway.Namespace)
 		a, _ := after.(*gateway.Namespace)
@@ -144,20 +145,7 @@ func nonNil(r *gateway.Route) []*gateway.Route {
 	return []*gateway.Route{r}
 }
 
-// routesUnder returns the routes of a gateway and of its listener sets.
-func routesUnder(v *snapshot.View, g *gateway.Gateway) []*gateway.Route {
-	out := slices.Collect(v.RoutesOf(g.Ref()))
-	for s := range v.SetsOf(g) {
-		for r := range v.RoutesOf(s.Ref()) {
-			if !slices.Contains(r.Parents, gateway.Parent{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}) {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
-}
-
-// routesIn returns the routes of a namespace and of the listener sets in it.
+// routesIn returns the routes of a namespace.
 func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
 	var out []*gateway.Route
 	for _, kind := range gateway.RouteKinds {
@@ -167,14 +155,17 @@ func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
 			}
 		}
 	}
-	for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
-		for o := range v.In(gateway.KindOf(kind), namespace) {
-			for r := range v.RoutesOf(o.Ref()) {
-				if r.Namespace != namespace {
-					out = append(out, r)
-				}
-			}
-		}
-	}
 	return out
+}
+
+// reroutedAt returns what the write changes at a gateway or Service, with the routes of which
+// a listener is changed there.
+func (ev *evaluation) reroutedAt(at *gatewayRouters, re reroutedObject) reroutedObject {
+	if at.mesh {
+		return re
+	}
+	for _, parent := range slices.Concat(at.before.ListenersGone(at.after), at.after.ListenersGone(at.before)) {
+		re.before, re.after = appendNew(re.before, ev.before.RoutesOf(parent)), appendNew(re.after, ev.after.RoutesOf(parent))
+	}
+	return re
 }

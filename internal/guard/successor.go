@@ -42,7 +42,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override) ([]succ
 		return out, err
 	}
 	elsewhere, err := ev.successorsByName(p, o)
-	undecided := ev.undecided(x)
+	undecided := ev.destinations(x).undecided
 	for _, y := range elsewhere {
 		if undecided || !samePort(x, &y.Path) {
 			out = append(out, y)
@@ -70,7 +70,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 		if p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
 			continue
 		}
-		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind)
+		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind, true)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 // that gives up one of its hostnames moves nothing.
 func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := p.Before
-	if p.After != nil && !ev.backendLost(p, o) && !ev.matchesLost(p, o) {
+	if p.After != nil && !ev.backendLost(p, o) {
 		return nil, nil
 	}
 	s, err := ev.candidatesFor(x)
@@ -150,13 +150,6 @@ func sameEntry(a, b gateway.ID) bool {
 // override: the route was edited, so that a rule's matches or backends may have moved.
 func (ev *evaluation) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
-}
-
-// matchesLost reports whether the rule of a path gives up matches. It matters to overrides
-// that are attached to the rule itself or to its backend.
-func (ev *evaluation) matchesLost(p effective.Pair, o effective.Override) bool {
-	x, y := &p.Before.Path, &p.After.Path
-	return o.Level >= gateway.LevelRule && ev.routeEdited(p) && gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule)
 }
 
 // backendLost reports whether the rule of a path no longer sends requests to its backend.
@@ -225,16 +218,12 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 		s.route, s.edited = x.Route, edited
 		s.positions = gateway.MatchRules(x.Route, edited)
 	}
-	kinds := []api.PolicyKind{at.kind.Ref()}
-	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
+	objects := []api.Ref{at.object}
 	if x.Route == nil && x.Set != nil {
-		scope.Objects = append(scope.Objects, x.Gateway.Ref())
+		objects = append(objects, x.Gateway.Ref())
 	}
-	err := ev.guard.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
-		s.after = append(s.after, e)
-		return nil
-	})
-	if err != nil {
+	var err error
+	if s.after, err = ev.walk(ev.after, at.kind, objects...); err != nil {
 		return s, err
 	}
 	if set, ok := now.(*gateway.ListenerSet); ok {
@@ -245,10 +234,11 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 	if len(s.after) == 0 { // nothing is compared with those before
 		return s, nil
 	}
-	return s, ev.guard.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
+	before, err := ev.walk(ev.before, at.kind, objects...)
+	for _, e := range before {
 		s.before[e.Path.ID()] = true
-		return nil
-	})
+	}
+	return s, err
 }
 
 // idBefore returns the identity that a path after the change had before it.

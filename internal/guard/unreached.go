@@ -7,6 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // ownReach is whether requests reach the paths of the policy that is written.
@@ -48,11 +49,8 @@ func (ev *evaluation) notReached(p effective.Pair) bool {
 
 // reachAfter returns whether requests reach a path after the write.
 func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
-	if p.Route != nil && !readsRequests(p) {
-		return gateway.Reach{Reached: true}
-	}
 	if ev.reaches == nil {
-		ev.reaches = effective.NewReaches(ev.after).With(func(entry api.Ref) *gateway.Router { return ev.routersOf(entry).after })
+		ev.reaches = effective.ReachesBy(func(p *gateway.Path) *gateway.Router { return ev.routersOf(entryOf(p)).after })
 	}
 	return ev.reaches.Of(p)
 }
@@ -89,11 +87,11 @@ func (ev *evaluation) reportUnreachedRoute(old, r *gateway.Route) {
 		if at.after == nil {
 			continue
 		}
-		if at.after.MayBeUnreached(r, -1) {
+		if at.after.MayBeUnreached(r) {
 			ev.reportUnreachedRules(entry, at, old, r)
 		}
 		taken := make(map[ruleOf]bool)
-		for rival := range at.after.Rivals(r) {
+		for _, rival := range at.after.Rivals(r) {
 			if len(taken) < maxTaken && rival.Route != r && r.Precedes(rival.Route) {
 				taken[ruleOf{rival.Route, rival.Rule}] = true
 			}
@@ -200,13 +198,18 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	if kind == "" {
 		return
 	}
+	of := func(v *snapshot.View) func(api.Ref) iter.Seq[*gateway.Route] {
+		return func(parent api.Ref) iter.Seq[*gateway.Route] { return v.RoutesOfKind(parent, kind) }
+	}
 	before := make(map[api.Ref]bool)
-	for _, o := range otherKinds(at.before, ev.before.RoutesOfKind, old, kind) {
-		before[o.Ref()] = true
+	if at.before != nil && old != nil {
+		for _, o := range at.before.OtherKinds(old, of(ev.before)) {
+			before[o.Ref()] = true
+		}
 	}
 	var rejects *gateway.Route // the oldest one
 	reported := 0
-	for _, o := range otherKinds(at.after, ev.after.RoutesOfKind, r, kind) {
+	for _, o := range at.after.OtherKinds(r, of(ev.after)) {
 		switch {
 		case o.Created == r.Created && !o.Dated(): // which one is older is not known
 		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):
@@ -219,23 +222,6 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	if rejects != nil && !before[rejects.Ref()] {
 		ev.reportRejected(entry, r, rejects)
 	}
-}
-
-// otherKinds returns the routes of another kind that are on intersecting hostnames with a
-// route at a gateway, each once.
-func otherKinds(router *gateway.Router, of func(api.Ref, string) iter.Seq[*gateway.Route], r *gateway.Route, kind string) []*gateway.Route {
-	if router == nil || r == nil {
-		return nil
-	}
-	var out []*gateway.Route
-	seen := make(map[*gateway.Route]bool)
-	for _, o := range router.OtherKinds(r, func(l *gateway.ListenerMatch) iter.Seq[*gateway.Route] { return of(l.Parent(), kind) }) {
-		if !seen[o] {
-			seen[o] = true
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // reportRejected reports a route that Gateway API has rejected, since one of another kind
