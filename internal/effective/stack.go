@@ -64,14 +64,15 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 	if p.Gateway != nil {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
 		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
-		own := &gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
-		first := k.first(own)
-		if first != own {
-			w.ignoreOwn(kind, own, first)
+		own := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+		first := k.first(&own)
+		if first != &own {
+			w.ignoreOwn(kind, &own, first)
 		}
-		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, k.throughListener(first))
+		through := func(t *policykind.Target) bool { return k.through(first, t) }
+		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, through)
 		if first.Set != nil {
-			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, k.throughListener(first))
+			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, through)
 		}
 	}
 	if p.Service != nil {
@@ -152,13 +153,10 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 	return &all[i]
 }
 
-// throughListener returns a function that reports whether a target of a gateway or listener
-// set selects a listener.
-func (k *kindWalk) throughListener(l *gateway.ListenerMatch) func(*policykind.Target) bool {
-	return func(t *policykind.Target) bool {
-		own := l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
-		return own && onListener(t, l.Listener)
-	}
+// through reports whether a target of a gateway or listener set selects a listener.
+func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
+	own := l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
+	return own && onListener(t, l.Listener)
 }
 
 // ignoreOwn ignores the policies of a listener of which another one is the first.
@@ -168,10 +166,9 @@ func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
 	if own.Set != nil && own.Parent() != first.Parent() {
 		all = slices.Concat(all, ofKind(w.attachedTo(own.Set.Ref()), kind))
 	}
-	through, counted := k.throughListener(own), k.throughListener(first)
 	for _, a := range all {
 		inSet := a.target.Whole() && a.target.Ref.Kind != gateway.KindGateway
-		if inSet || !a.target.Whole() && through(&a.target) && !counted(&a.target) {
+		if inSet || !a.target.Whole() && k.through(own, &a.target) && !k.through(first, &a.target) {
 			s.ignored = append(s.ignored, a.policy)
 			s.shared = fmt.Sprintf("policies of kind %s have no effect on %s: those on %s, the first listener on port %d, have", k.kind.Kind,
 				gateway.Path{Gateway: own.Gateway, Set: own.Set, Listener: own.Listener}.Element(gateway.LevelListener),
