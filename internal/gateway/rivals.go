@@ -21,36 +21,36 @@ type Rival struct {
 // maxRivalMatches is how many matches Rivals looks at.
 const maxRivalMatches = 1 << 14
 
-// Rivals returns the rules, also its own, that have the same match as a rule of the route, in
+// Rivals yields the rules, also its own, that have the same match as a rule of the route, in
 // whatever spelling. It looks at no more matches than maxRivalMatches: beside more, it finds
 // those that come first.
-func (r *Router) Rivals(route *Route) []Rival {
-	r.compareWithRivals(route)
-	return r.memo.last.rivals
+func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
+	return func(yield func(Rival) bool) {
+		if !r.ownsHosts(route) {
+			r.findRivals(route, yield)
+		}
+	}
 }
 
 // MayBeUnreached reports whether requests may not reach some rule of a route: another route or
 // rule with the same match precedes it, or not all listeners take the requests for its
-// hostnames. It decides that without an index, mostly at once.
+// hostnames. It decides that without an index, mostly at once, and remembers it for the last
+// route, of which it is often asked for each rule.
 func (r *Router) MayBeUnreached(route *Route) bool {
-	r.compareWithRivals(route)
-	return r.memo.last.mayBeUnreached
+	last := &r.memo.last
+	if last.route != route {
+		last.route, last.mayBeUnreached = route, r.isBehind(route) || r.hasRivalBefore(route)
+	}
+	return last.mayBeUnreached
 }
 
-// compareWithRivals remembers the rivals of a route: those of one are often asked for several
-// times.
-func (r *Router) compareWithRivals(route *Route) {
-	last := &r.memo.last
-	if last.route == route {
-		return
+func (r *Router) hasRivalBefore(route *Route) bool {
+	for v := range r.Rivals(route) {
+		if v.Route == route && v.Rule < v.Own || v.Route.Precedes(route) {
+			return true
+		}
 	}
-	last.route, last.rivals = route, nil
-	if !r.ownsHosts(route) {
-		last.rivals = r.findRivals(route)
-	}
-	last.mayBeUnreached = r.isBehind(route) || slices.ContainsFunc(last.rivals, func(v Rival) bool {
-		return v.Route == route && v.Rule < v.Own || v.Route.Precedes(route)
-	})
+	return false
 }
 
 // fewRoutes is for how many routes rivals are looked up without counting the hostnames of all.
@@ -85,13 +85,17 @@ func (r *Router) ownsHosts(route *Route) bool {
 	return r.memo.routesOn[""] == 0 && !slices.ContainsFunc(route.Hostnames, func(h string) bool { return r.memo.routesOn[h] > 1 })
 }
 
-func (r *Router) findRivals(route *Route) []Rival {
-	var out []Rival
+func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 	var own map[uint64][]int // rules by match
 	left, first := maxRivalMatches, true
 	for l := range r.ListenersOf(route) {
 		if first {
-			first, out = false, ownRivals(l, route)
+			first = false
+			for _, v := range ownRivals(l, route) {
+				if !yield(v) {
+					return
+				}
+			}
 		}
 		for o, segment := range r.neighbors(l, l.hostnames(route), route) {
 			if o.Kind != route.Kind {
@@ -99,7 +103,7 @@ func (r *Router) findRivals(route *Route) []Rival {
 			}
 			hashes, matches := o.matchHashes(), o.routeMatches()
 			if left -= len(hashes); left < 0 {
-				return out
+				return
 			}
 			if own == nil {
 				own = route.rulesByMatch()
@@ -109,12 +113,13 @@ func (r *Router) findRivals(route *Route) []Rival {
 					continue
 				}
 				for _, rule := range own[h] {
-					out = append(out, Rival{l, o, matches[k].rule, rule})
+					if !yield(Rival{l, o, matches[k].rule, rule}) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return out
 }
 
 // neighbors yields the other routes at a listener that have one of some hostnames and

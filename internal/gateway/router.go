@@ -52,9 +52,8 @@ type routerMemo struct {
 	reach     int                    // work of Reach
 	asked     int                    // for the rivals of how many routes
 	routesOn  map[string]int         // routes by hostname, "" for all that are not exact
-	last      struct {               // the route of which rivals were asked for
+	last      struct {               // see MayBeUnreached
 		route          *Route
-		rivals         []Rival
 		mayBeUnreached bool
 	}
 }

@@ -91,7 +91,7 @@ func (ev *evaluation) reportUnreachedRoute(old, r *gateway.Route) {
 			ev.reportUnreachedRules(entry, at, old, r)
 		}
 		taken := make(map[ruleOf]bool)
-		for _, rival := range at.after.Rivals(r) {
+		for rival := range at.after.Rivals(r) {
 			if len(taken) < maxTaken && rival.Route != r && r.Precedes(rival.Route) {
 				taken[ruleOf{rival.Route, rival.Rule}] = true
 			}

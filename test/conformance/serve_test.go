@@ -84,8 +84,8 @@ func (s *server) route(v *snapshot.View, g *gateway.Gateway, q *gateway.Request)
 	isNew := s.count(g.Ref(), q)
 	router := gateway.NewRouter(listenersOf(v, g), v, gateway.Reading{})
 	served := router.Route(q)
-	if first := router.Candidates(q)[0]; !first.Same(served) {
-		s.fail(fmt.Errorf("%s goes to %s, and its first candidate is %s", q, describe(served), describe(first)))
+	if first := router.Answer(q).Served; !first.Same(served) {
+		s.fail(fmt.Errorf("%s goes to %s, and without an index to %s", q, describe(served), describe(first)))
 	}
 	for _, reading := range otherReadings {
 		if other := router.With(reading).Route(q); !other.Same(served) && !s.isolated.Load() {

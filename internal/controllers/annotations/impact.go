@@ -66,7 +66,7 @@ func (imp impact) addRelated(v *snapshot.View, o snapshot.Object) {
 	case *gateway.Route: // whose requests it may take, or leave
 		for _, p := range o.Parents {
 			if g := v.GatewayOf(p); g != nil {
-				for _, rival := range v.Router(g, gateway.Reading{}).Rivals(o) {
+				for rival := range v.Router(g, gateway.Reading{}).Rivals(o) {
 					imp.addPoliciesOn(v, rival.Route.Ref())
 				}
 			}
