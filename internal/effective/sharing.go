@@ -68,8 +68,11 @@ func (s *sharing) sharedPort(k *kindWalk, l gateway.Level) string {
 
 // sharedPath returns the reason for a policy that targets routes.
 func (s *sharing) sharedPath(p *policykind.Policy) string {
+	if !slices.Contains(s.kind.Targets.NotShared, api.SharedPath) {
+		return ""
+	}
 	why, known := s.routes[p]
-	if known || !slices.Contains(s.kind.Targets.NotShared, api.SharedPath) {
+	if known {
 		return why
 	}
 	targets := s.view.Targets(p)

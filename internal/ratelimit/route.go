@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"math/big"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -96,9 +97,10 @@ func (r *Route) ruleMatches(rule int) []gatewayv1.HTTPRouteMatch {
 
 // ruleHasMatch reports whether a set contains a match of a rule.
 func (r *Route) ruleHasMatch(set *big.Int, rule int) bool {
-	for i := r.ruleStarts[rule]; i < r.ruleStarts[rule+1]; i++ {
-		if set.Bit(i) == 1 {
-			return true
+	words, end := set.Bits(), r.ruleStarts[rule+1]
+	for i := r.ruleStarts[rule]; i < end && i/bits.UintSize < len(words); i = (i/bits.UintSize + 1) * bits.UintSize {
+		if rest := uint(words[i/bits.UintSize]) >> (i % bits.UintSize); rest != 0 {
+			return i+bits.TrailingZeros(rest) < end
 		}
 	}
 	return false
