@@ -78,16 +78,16 @@ func (ev *evaluation) checkConstraintsOnPath(p effective.Pair) error {
 }
 
 func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
-	above := !ev.binds(c, level, p)
-	found, err := ev.unmetOn(c, level, p, s, above)
+	notBinding := !ev.binds(c, level, p)
+	found, err := ev.unmetOn(c, level, p, s, notBinding)
 	if err == nil && (len(found) > 0 || c.Reads("before")) {
-		found, err = ev.unmetByRequests(c, level, p, found, above)
+		found, err = ev.unmetByRequests(c, level, p, found, notBinding)
 	}
 	if errors.Is(err, errWarnBudget) {
-		err = nil // unevaluated says so
+		err = nil // reportUnevaluated says so
 	}
 	for _, u := range found {
-		k := unmetKey{c, u.At, u.Message, u.before, above}
+		k := unmetKey{c, u.At, u.Message, u.before, notBinding}
 		ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
 	}
 	return err
@@ -101,7 +101,7 @@ type unmetNow struct {
 }
 
 // unmetOn returns what a constraint finds on a path, compared with the path before.
-func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, above bool) ([]unmetNow, error) {
+func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, notBinding bool) ([]unmetNow, error) {
 	was, wasOn := level, false
 	if p.Before != nil {
 		was, wasOn = c.On(&p.Before.Path, ev.before)
@@ -111,7 +111,7 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 	switch {
 	case unchanged:
 		m, ok = ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
-	case above:
+	case notBinding:
 		m, ok = ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
 	}
 	if !ok { // no more may be spent on warnings
@@ -136,7 +136,7 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 // unmetByRequests compares what a constraint finds on a path with all paths before the
 // write that served requests of it. What is not met is as before where that is so for each
 // of them: a rule that takes requests from another one has to comply as that one did.
-func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, above bool) ([]unmetNow, error) {
+func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, notBinding bool) ([]unmetNow, error) {
 	former, err := ev.formerPathsOf(p)
 	if err != nil || len(former.others) == 0 {
 		return found, err
@@ -146,7 +146,7 @@ func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint
 	}
 	for _, x := range former.others {
 		pair := effective.Pair{Before: x, After: p.After}
-		more, err := ev.unmetOn(c, level, pair, ev.inputs(pair), above)
+		more, err := ev.unmetOn(c, level, pair, ev.inputs(pair), notBinding)
 		if err != nil {
 			return found, err
 		}

@@ -37,7 +37,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 		return nil
 	}
 	o := ev.between(ev.before, ev.before)
-	o.indirect, o.change.After = true, nil
+	o.deletedWithOwner, o.change.After = true, nil
 	var scope effective.Scope
 	switch ev.change.Before.(type) {
 	case *policykind.Profile, *policykind.Definition:

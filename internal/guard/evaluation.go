@@ -24,10 +24,10 @@ type evaluation struct {
 	policy, old *policykind.Policy
 	observe     func(effective.Pair)
 	budget      *effective.Budget
-	// indirect is set if the policies are not edited by the write itself: they would be
+	// deletedWithOwner is set if the policies are not edited by the write itself: they would be
 	// deleted with a new owner.
-	indirect  bool
-	truncated bool // not all paths were evaluated
+	deletedWithOwner bool
+	truncated        bool // not all paths were evaluated
 	// everyKindUnlisted is set if policies may be attached anywhere.
 	everyKindUnlisted bool
 	hasPaths          bool // some path was evaluated

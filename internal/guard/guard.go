@@ -76,7 +76,7 @@ func (g *Guard) newEvaluation(v *snapshot.View, budget *effective.Budget) *evalu
 // loses overrides on have other numbers.
 func (ev *evaluation) between(before, after *snapshot.View) *evaluation {
 	o := ev.guard.newEvaluation(before, ev.budget)
-	o.after, o.change, o.old, o.indirect, o.overrides.pairs = after, ev.change, ev.old, ev.indirect, ev.overrides.pairs
+	o.after, o.change, o.old, o.deletedWithOwner, o.overrides.pairs = after, ev.change, ev.old, ev.deletedWithOwner, ev.overrides.pairs
 	return o
 }
 

@@ -55,7 +55,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: unboundReason,
 		unsure: s.unsure, unsearched: s.by.Unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
-	own := !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
+	own := !ev.deletedWithOwner && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 	var substitutes []*merge.Policy
 	if unboundReason == "" {
 		substitutes = ev.remaining(o, was, s.Effective, s.Substitutes(o))
@@ -128,7 +128,7 @@ func (ev *evaluation) addOwnLosses() {
 // addOwnLoss adds an override of the policy that is written if the policy gives it up.
 func (ev *evaluation) addOwnLoss(o effective.Override) {
 	key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
-	if !ev.indirect { // else the whole policy goes
+	if !ev.deletedWithOwner { // else the whole policy goes
 		if key.givenUp = ev.givenUp(o); key.givenUp == "" {
 			return
 		}

@@ -113,10 +113,7 @@ func (at *gatewayRouters) under(r gateway.Reading) routing {
 	case r.Regex != gateway.RegexLast:
 		out.why = unsurePrecedence
 	}
-	if at.byReading == nil {
-		at.byReading = make(map[gateway.Reading]routing)
-	}
-	at.byReading[r] = out
+	put(&at.byReading, r, out)
 	return out
 }
 
@@ -136,10 +133,7 @@ func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
 					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, route.Hostnames)
 				}
 			}
-			if at.competitors == nil {
-				at.competitors = make(map[string]competing)
-			}
-			at.competitors[key] = c
+			put(&at.competitors, key, c)
 		}
 		out.add(route)
 		out.regex, out.http, out.grpc, out.hostnames = out.regex || c.regex, out.http || c.http, out.grpc || c.grpc, out.hostnames || c.hostnames

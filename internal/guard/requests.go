@@ -196,10 +196,7 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 		}
 	}
 	at.before, at.after = router(ev.before), router(ev.after)
-	if ev.requests.gateways == nil {
-		ev.requests.gateways = make(map[api.Ref]*gatewayRouters)
-	}
-	ev.requests.gateways[ref] = at
+	put(&ev.requests.gateways, ref, at)
 	return at
 }
 

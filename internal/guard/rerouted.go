@@ -51,7 +51,7 @@ func (ev *evaluation) rerouted() reroutedObject {
 		if b == nil || a != nil && reflect.DeepEqual(b.Labels, a.Labels) {
 			return reroutedObject{}
 		}
-		return ev.reroutedRoutes(routesIn(ev.before, b.Name), routesIn(ev.after, b.Name))
+		return ev.reroutedRoutes(slices.Collect(routesOfNamespace(ev.before, b.Name)), slices.Collect(routesOfNamespace(ev.after, b.Name)))
 	case *gateway.Service:
 		b, _ := before.(*gateway.Service)
 		a, _ := after.(*gateway.Service)
@@ -143,19 +143,6 @@ func nonNil(r *gateway.Route) []*gateway.Route {
 		return nil
 	}
 	return []*gateway.Route{r}
-}
-
-// routesIn returns the routes of a namespace.
-func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
-	var out []*gateway.Route
-	for _, kind := range gateway.RouteKinds {
-		for o := range v.In(gateway.KindOf(kind), namespace) {
-			if r, ok := o.(*gateway.Route); ok {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
 }
 
 // reroutedAt returns what the write changes at a gateway or Service, with the routes of which

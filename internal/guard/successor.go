@@ -167,7 +167,7 @@ func (ev *evaluation) backendLost(p effective.Pair, o effective.Override) bool {
 type candidates struct {
 	kind          *policykind.Kind
 	route, edited *gateway.Route // before and after, nil for those that end above
-	positions     []int          // of the route's rules, as hierarchy.MatchRules pairs them
+	positions     []int          // of the route's rules, as gateway.MatchRules pairs them
 	before        map[gateway.ID]bool
 	after         []*effective.Effective
 }
@@ -201,10 +201,7 @@ func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error)
 	if len(ev.overrides.candidates) >= maxCandidateSets {
 		clear(ev.overrides.candidates)
 	}
-	if ev.overrides.candidates == nil {
-		ev.overrides.candidates = make(map[candidatesKey]*candidates)
-	}
-	ev.overrides.candidates[at] = s
+	put(&ev.overrides.candidates, at, s)
 	return s, nil
 }
 
@@ -263,10 +260,7 @@ func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersB
 	if before, ok := ev.before.Get(after.Ref()).(*gateway.Gateway); ok {
 		out = gateway.PairListeners(ev.before.Listeners(before), ev.after.Listeners(after))
 	}
-	if ev.overrides.listeners == nil {
-		ev.overrides.listeners = make(map[*gateway.Gateway]gateway.ListenersBefore)
-	}
-	ev.overrides.listeners[after] = out
+	put(&ev.overrides.listeners, after, out)
 	return out
 }
 

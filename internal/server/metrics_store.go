@@ -21,7 +21,7 @@ func newStoreCollector(s *snapshot.Store, e *effective.Engine, log logr.Logger) 
 }
 
 var (
-	cacheReadyDesc = prometheus.NewDesc("overrule_cache_ready", "1 once all informer caches are synced.", nil, nil)
+	cacheReadyDesc = prometheus.NewDesc("overrule_cache_ready", "1 once all kinds are listed.", nil, nil)
 	policiesDesc   = prometheus.NewDesc("overrule_policies", "Policies in the cache, by kind.", []string{"kind"}, nil)
 	objectsDesc    = prometheus.NewDesc("overrule_objects", "Gateways, listener sets and routes in the cache, by kind.", []string{"kind"}, nil)
 	pathsDesc      = prometheus.NewDesc("overrule_paths",

@@ -41,7 +41,7 @@ func TestStoreCollector(t *testing.T) {
 	s.Apply(snapshot.Put(o))
 
 	const want = `
-# HELP overrule_cache_ready 1 once all informer caches are synced.
+# HELP overrule_cache_ready 1 once all kinds are listed.
 # TYPE overrule_cache_ready gauge
 overrule_cache_ready 0
 # HELP overrule_objects Gateways, listener sets and routes in the cache, by kind.

@@ -44,7 +44,7 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 	ev.after = after
 	for _, k := range ev.before.Kinds() {
 		how := ev.rereads(k)
-		if how != "" && ev.indirect {
+		if how != "" && ev.deletedWithOwner {
 			how += ": " + ev.ownerCause()
 		}
 		if how != "" {

@@ -151,10 +151,7 @@ type limitGroup struct {
 // counted, and not built. A write can bring thousands, and each looks up what is nearest
 // to it.
 func (t *limitTally) report(g limitGroup, build func() Finding) {
-	if t.reported == nil {
-		t.reported = make(map[limitGroup]int)
-	}
-	t.reported[g]++
+	put(&t.reported, g, t.reported[g]+1)
 	if t.reported[g] <= maxLimits {
 		t.ev.reportForKind(g.kind, g.code, g.action, build())
 	}
