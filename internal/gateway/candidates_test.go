@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // candidateTexts are candidates as "route/rule criterion".
@@ -22,31 +23,13 @@ func candidateTexts(all []gateway.Candidate) []string {
 
 // The criteria of Gateway API's specification, each decided by one pair of rules.
 func TestAnswerNamesCriterion(t *testing.T) {
-	for name, c := range map[string]struct {
-		routes, request string
-		headers, want   []string
-	}{
-		"hostname":            {"exact 2 shop.example.com: /\nwild 1 *.example.com: =/cart", "http://shop.example.com/cart", nil, []string{"exact/1", "wild/1 Hostname"}},
-		"hostname, not met":   {"exact 2 shop.example.com: /x\nwild 1 *.example.com: =/cart", "http://shop.example.com/cart", nil, []string{"wild/1 Hostname"}},
-		"exact path":          {"a 1: /cart/checkout | =/cart/checkout", "http://h/cart/checkout", nil, []string{"a/2", "a/1 ExactPath"}},
-		"longer prefix":       {"a 1: / | /cart | /car", "http://h/cart/x", nil, []string{"a/2", "a/1 LongerPath"}},
-		"a slash at its end":  {"a 1: /cart/ | /cart", "http://h/cart/x", nil, []string{"a/1", "a/2 EarlierRule"}},
-		"method":              {"a 1: / | GET /", "http://h/", nil, []string{"a/2", "a/1 Method"}},
-		"method over headers": {"a 1: / X=1 Y=2 | GET /", "http://h/", []string{"X: 1", "y: 2"}, []string{"a/2", "a/1 Method"}},
-		"headers":             {"a 1: / X=1 | / X=1 Y=2", "http://h/", []string{"X: 1", "Y: 2"}, []string{"a/2", "a/1 Headers"}},
-		"headers over query":  {"a 1: / ?q=1 ?p=1 | / X=1", "http://h/?q=1&p=1", []string{"x: 1"}, []string{"a/2", "a/1 Headers"}},
-		"query parameters":    {"a 1: / | / ?q=1", "http://h/?q=1", nil, []string{"a/2", "a/1 QueryParams"}},
-		"older route":         {"a 2: /\nb 1: /", "http://h/", nil, []string{"b/1", "a/1 OlderRoute"}},
-		"name":                {"b 1: /\na 1: /", "http://h/", nil, []string{"a/1", "b/1 Name"}},
-		"earlier rule":        {"a 1: / | /", "http://h/", nil, []string{"a/1", "a/2 EarlierRule"}},
-		"several matches":     {"a 1: / ; =/x ; /x | /x", "http://h/x", nil, []string{"a/1", "a/2 ExactPath"}},
-		"regular expression":  {"a 1: ~/x.* | /", "http://h/xy", nil, []string{"a/2", "a/1 RegularExpression"}},
-		"gRPC":                {"grpc 1: . | Shop. | Shop.Buy | Shop.Buy X=1", "grpc://h/Shop/Buy", []string{"X: 1"}, []string{"grpc/4", "grpc/3 Headers", "grpc/2 GRPCMethod", "grpc/1 GRPCService"}},
-		"none":                {"a 1: /x", "http://h/", nil, nil},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Routes, Request string
+		Headers, Want   []string
+	}](t, "testdata/tables/criteria.yaml") {
 		t.Run(name, func(t *testing.T) {
-			r, _ := routerOf(t, "http: HTTP 80", c.routes)
-			assert.Equal(t, c.want, candidateTexts(r.Answer(request(t, c.request, c.headers...)).Candidates))
+			r, _ := routerOf(t, "http: HTTP 80", c.Routes)
+			assert.Equal(t, c.Want, candidateTexts(r.Answer(request(t, c.Request, c.Headers...)).Candidates))
 		})
 	}
 }

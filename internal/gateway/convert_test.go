@@ -11,40 +11,16 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // SEMANTICS section 7: a verdict must not depend on the entry point. Each pair is an
 // object as a file has it and as the API server stores it.
 func TestObjectsFromFilesAreDefaulted(t *testing.T) {
-	routes := map[string]struct{ file, stored string }{
-		"parentRef group, kind and namespace": {
-			"metadata: {namespace: app, name: r}\nspec: {parentRefs: [{name: edge}]}",
-			"metadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: app, name: edge}], rules: [{matches: [{path: {type: PathPrefix, value: /}}]}]}",
-		},
-		"a route without rules": {
-			"metadata: {namespace: app, name: r}\nspec: {}",
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{path: {type: PathPrefix, value: /}}]}]}",
-		},
-		"a rule without matches": {
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{name: x}, {}]}",
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{name: x, matches: [{path: {type: PathPrefix, value: /}}]}, {matches: [{path: {type: PathPrefix, value: /}}]}]}",
-		},
-		"a match without a path": {
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: GET}]}]}",
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: GET, path: {type: PathPrefix, value: /}}]}]}",
-		},
-		"a path without a type, headers and parameters without types": {
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{path: {value: /a}, headers: [{name: h, value: v}], queryParams: [{name: q, value: v}]}]}]}",
-			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{path: {type: PathPrefix, value: /a}, headers: [{type: Exact, name: h, value: v}], queryParams: [{type: Exact, name: q, value: v}]}]}]}",
-		},
-		"a namespace": {
-			"metadata: {name: r}\nspec: {parentRefs: [{name: edge}]}",
-			"metadata: {namespace: default, name: r}\nspec: {parentRefs: [{name: edge}]}",
-		},
-	}
+	routes := tables.Read[map[string]struct { File, Stored string }](t, "testdata/tables/defaulted.yaml")
 	for name, test := range routes {
 		t.Run(name, func(t *testing.T) {
-			assertSame(t, gateway.KindHTTPRoute, test.stored, test.file)
+			assertSame(t, gateway.KindHTTPRoute, test.Stored, test.File)
 		})
 	}
 	t.Run("a GRPCRoute's methods and headers", func(t *testing.T) {

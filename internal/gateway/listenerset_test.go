@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // admitting is a gateway infra/edge with an own listener http on port 80, and
@@ -26,62 +27,34 @@ const anySet = "{namespaces: {from: All}}"
 
 // SEMANTICS section 7: a ListenerSet has an effect only if its gateway allows it.
 func TestAllowedListeners(t *testing.T) {
-	red := labels.Set{"team": "red"}
-	tests := map[string]struct {
-		allowed, namespace string
-		labels             labels.Set
-		want               bool
-	}{
-		"by default none":                          {"null", "team", red, false},
-		"by default none, not even its own":        {"null", "infra", red, false},
-		"an empty one is none":                     {"{}", "infra", red, false},
-		"namespaces without from is none":          {"{namespaces: {}}", "infra", red, false},
-		"None":                                     {"{namespaces: {from: None}}", "infra", red, false},
-		"Same and the gateway's namespace":         {"{namespaces: {from: Same}}", "infra", red, true},
-		"Same and another":                         {"{namespaces: {from: Same}}", "team", red, false},
-		"All":                                      {anySet, "team", nil, true},
-		"a selector on labels that fit":            {"{namespaces: {from: Selector, selector: {matchLabels: {team: red}}}}", "team", red, true},
-		"a selector on labels that do not":         {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "team", red, false},
-		"a selector does not let its own in":       {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "infra", red, false},
-		"an absent selector selects nothing":       {"{namespaces: {from: Selector}}", "team", red, false},
-		"a selector is ignored with Same":          {"{namespaces: {from: Same, selector: {matchLabels: {team: red}}}}", "team", red, false},
-		"a selector that cannot be read: nothing":  {"{namespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: Is}]}}}", "team", red, false},
-		"an empty selector allows every namespace": {"{namespaces: {from: Selector, selector: {}}}", "team", nil, true},
-		"a word that is none of those lets no one": {"{namespaces: {from: Some}}", "infra", red, false},
-	}
+	tests := tables.Read[map[string]struct {
+		Allowed, Namespace string
+		Labels             labels.Set
+		Want               bool
+	}](t, "testdata/tables/allowed-listeners.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g, s := admitting(t, test.allowed), adding(t, test.namespace, "more")
-			if !test.want {
-				assert.Empty(t, gateway.SetListeners(g, s, test.labels))
+			g, s := admitting(t, test.Allowed), adding(t, test.Namespace, "more")
+			if !test.Want {
+				assert.Empty(t, gateway.SetListeners(g, s, test.Labels))
 				return
 			}
 			assert.Equal(t, []gateway.ListenerMatch{
 				{Gateway: g, Set: s, Listener: &s.Listeners[0]}, {Gateway: g, Set: s, Listener: &s.Listeners[1]},
-			}, gateway.SetListeners(g, s, test.labels))
+			}, gateway.SetListeners(g, s, test.Labels))
 		})
 	}
 }
 
 func TestListenerSetParent(t *testing.T) {
-	tests := map[string]struct {
-		namespace, parent string
-		want              bool
-	}{
-		"the gateway":                          {"team", "{namespace: infra, name: edge}", true},
-		"group and kind written out":           {"team", "{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra, name: edge}", true},
-		"in its own namespace it needs none":   {"infra", "{name: edge}", true},
-		"without a namespace it means its own": {"team", "{name: edge}", false},
-		"another name":                         {"team", "{namespace: infra, name: other}", false},
-		"another namespace":                    {"team", "{namespace: prod, name: edge}", false},
-		"another kind":                         {"team", "{kind: ListenerSet, namespace: infra, name: edge}", false},
-		"a Gateway of another group":           {"team", "{group: example.com, namespace: infra, name: edge}", false},
-		"a Service, which is no gateway":       {"team", "{group: '', kind: Service, namespace: infra, name: edge}", false},
-	}
+	tests := tables.Read[map[string]struct {
+		Namespace, Parent string
+		Want              bool
+	}](t, "testdata/tables/listener-set-parent.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := listenerSet(t, "metadata: {namespace: "+test.namespace+", name: more}\nspec: {parentRef: "+test.parent+", listeners: [{name: l, port: 80, protocol: HTTP}]}")
-			assert.Equal(t, test.want, len(gateway.SetListeners(admitting(t, anySet), s, nil)) == 1)
+			s := listenerSet(t, "metadata: {namespace: "+test.Namespace+", name: more}\nspec: {parentRef: "+test.Parent+", listeners: [{name: l, port: 80, protocol: HTTP}]}")
+			assert.Equal(t, test.Want, len(gateway.SetListeners(admitting(t, anySet), s, nil)) == 1)
 		})
 	}
 }
@@ -93,27 +66,13 @@ func TestParentRefsOfListenerSets(t *testing.T) {
 	one, two := adding(t, "team", "one"), adding(t, "team", "two")
 	listeners := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
 	listeners = append(listeners, gateway.SetListeners(g, two, nil)...)
-	const gateway, setOne = "namespace: infra, name: edge", "kind: ListenerSet, namespace: team, name: one"
-	tests := map[string]struct {
-		refs string
-		want []int
-	}{
-		"the gateway is its own listeners alone":            {"[{" + gateway + "}]", []int{0}},
-		"the gateway never has a set's section":             {"[{" + gateway + ", sectionName: alt}]", nil},
-		"nor a set's port":                                  {"[{" + gateway + ", port: 90}]", nil},
-		"a set is its listeners alone":                      {"[{" + setOne + "}]", []int{1, 2}},
-		"a section of one name in two sets and the gateway": {"[{" + setOne + ", sectionName: http}]", []int{1}},
-		"the same section of the other set":                 {"[{kind: ListenerSet, namespace: team, name: two, sectionName: http}]", []int{3}},
-		"a set's port":                                      {"[{" + setOne + ", port: 91}]", []int{2}},
-		"a set never has the gateway's port":                {"[{" + setOne + ", port: 80}]", nil},
-		"the gateway and a set":                             {"[{" + gateway + "}, {" + setOne + ", sectionName: alt}]", []int{0, 2}},
-		"a set of another namespace":                        {"[{kind: ListenerSet, name: one}]", nil},
-		"a ListenerSet of another group":                    {"[{group: example.com, " + setOne + "}]", nil},
-		"a Gateway of the set's name":                       {"[{namespace: team, name: one}]", nil},
-	}
+	tests := tables.Read[map[string]struct {
+		Refs string
+		Want []int
+	}](t, "testdata/tables/parent-refs-of-listener-sets.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, attached(listeners, routing(t, "app", "{parentRefs: "+test.refs+"}"), nil))
+			assert.Equal(t, test.Want, attached(listeners, routing(t, "app", "{parentRefs: "+test.Refs+"}"), nil))
 		})
 	}
 }

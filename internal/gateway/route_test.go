@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 func serviceRef(namespace, name string, port int32) gateway.Backend {
@@ -17,29 +18,17 @@ func serviceRef(namespace, name string, port int32) gateway.Backend {
 }
 
 func TestBackends(t *testing.T) {
-	tests := map[string]struct {
-		refs string
-		want []gateway.Backend
-	}{
-		"none":                                 {"[]", nil},
-		"a Service of the route's namespace":   {"[{name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80)}},
-		"group and kind written out":           {"[{group: '', kind: Service, name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80)}},
-		"a Service of another namespace":       {"[{namespace: shop, name: s, port: 80}]", []gateway.Backend{serviceRef("shop", "s", 80)}},
-		"the same twice is one":                {"[{name: s, port: 80, weight: 1}, {namespace: app, name: s, port: 80, weight: 9}]", []gateway.Backend{serviceRef("app", "s", 80)}},
-		"the same Service with two ports: two": {"[{name: s, port: 81}, {name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 81), serviceRef("app", "s", 80)}},
-		"the same name in two namespaces: two": {"[{name: s, port: 80}, {namespace: shop, name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80), serviceRef("shop", "s", 80)}},
-		"an object of another kind, no port": {
-			"[{group: example.com, kind: Bucket, name: b}]",
-			[]gateway.Backend{{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}},
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Refs string
+		Want []gateway.Backend
+	}](t, "testdata/tables/backends.yaml")
 	for name, test := range tests {
 		for _, kind := range gateway.RouteKinds {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
-				r := route(t, kind, "metadata: {namespace: app, name: r}\nspec: {rules: [{}, {backendRefs: "+test.refs+"}]}")
+				r := route(t, kind, "metadata: {namespace: app, name: r}\nspec: {rules: [{}, {backendRefs: "+test.Refs+"}]}")
 				require.Len(t, r.Rules, 2)
 				assert.Empty(t, r.Rules[0].Backends)
-				assert.Equal(t, test.want, r.Rules[1].Backends)
+				assert.Equal(t, test.Want, r.Rules[1].Backends)
 			})
 		}
 	}
@@ -47,24 +36,13 @@ func TestBackends(t *testing.T) {
 
 // A Service can be a parent, too (mesh).
 func TestParents(t *testing.T) {
-	tests := map[string]struct {
-		refs string
-		want []gateway.Parent
-	}{
-		"a Service":                     {"[{group: '', kind: Service, name: s}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s"}}},
-		"a Service's port":              {"[{group: '', kind: Service, name: s, port: 80}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s", Port: 80}}},
-		"of another namespace":          {"[{group: '', kind: Service, namespace: shop, name: s}]", []gateway.Parent{{Kind: "Service", Namespace: "shop", Name: "s"}}},
-		"a Service of Gateway API":      {"[{kind: Service, name: s}]", nil},
-		"a Service of another group":    {"[{group: example.com, kind: Service, name: s}]", nil},
-		"a core Gateway":                {"[{group: '', kind: Gateway, name: s}]", nil},
-		"a kind that nothing is on":     {"[{kind: GatewayClass, name: s}]", nil},
-		"a gateway":                     {"[{name: g, sectionName: a, port: 80}]", []gateway.Parent{{Kind: "Gateway", Namespace: "app", Name: "g", Section: "a", Port: 80}}},
-		"a listener set":                {"[{kind: ListenerSet, name: l, sectionName: a}]", []gateway.Parent{{Kind: "ListenerSet", Namespace: "app", Name: "l", Section: "a"}}},
-		"several, in the route's order": {"[{group: '', kind: Service, name: s}, {kind: XMesh, name: m}, {name: g}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s"}, {Kind: "Gateway", Namespace: "app", Name: "g"}}},
-	}
+	tests := tables.Read[map[string]struct {
+		Refs string
+		Want []gateway.Parent
+	}](t, "testdata/tables/parents.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").Parents)
+			assert.Equal(t, test.Want, routing(t, "app", "{parentRefs: "+test.Refs+"}").Parents)
 		})
 	}
 	p := gateway.Parent{Kind: "Service", Namespace: "app", Name: "s", Port: 80}
@@ -76,26 +54,12 @@ func TestParents(t *testing.T) {
 
 // The ports of a Service that is a parent of a route.
 func TestPortsOf(t *testing.T) {
-	const s = "group: '', kind: Service, name: s"
-	for name, test := range map[string]struct {
-		refs string
-		want []int32
-	}{
-		"none":                            {"[{name: s, port: 80}]", nil},
-		"one":                             {"[{" + s + ", port: 80}]", []int32{80}},
-		"each once, in the route's order": {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
-		"all":                             {"[{" + s + "}]", []int32{0}},
-		"all includes the previous ones":  {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
-		"all includes the following ones": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
-		"by the name of a port":           {"[{" + s + ", sectionName: h}]", []int32{80}},
-		"a name and its number":           {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
-		"a name and another number":       {"[{" + s + ", sectionName: h, port: 81}]", nil},
-		"a name that it lacks":            {"[{" + s + ", sectionName: x}]", nil},
-		"a number that it lacks":          {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
-		"another service's are not its":   {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
-	} {
+	for name, test := range tables.Read[map[string]struct {
+		Refs string
+		Want []int32
+	}](t, "testdata/tables/ports-of.yaml") {
 		service := &gateway.Service{Namespace: "app", Name: "s", Ports: []gateway.Port{{Name: "h", Number: 80}, {Number: 81}}}
-		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").PortsOf(service), name)
+		assert.Equal(t, test.Want, routing(t, "app", "{parentRefs: "+test.Refs+"}").PortsOf(service), name)
 	}
 }
 
@@ -209,35 +173,26 @@ func TestInvalidRoutes(t *testing.T) {
 
 // SEMANTICS section 5: a rule without a name is shown as rule-N.
 func TestSections(t *testing.T) {
-	tests := map[string]struct {
-		rules   string
-		shown   []string
-		section string
-		means   []int
-	}{
-		"a name":                              {"[{name: x}, {name: z}]", []string{"x", "z"}, "z", []int{1}},
-		"rule-N is the unnamed N-th":          {"[{}, {}]", []string{"rule-1", "rule-2"}, "rule-2", []int{1}},
-		"it counts the named ones, too":       {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-2", []int{1}},
-		"it never means a named rule":         {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-1", nil},
-		"unless a rule is really named so":    {"[{name: rule-2}, {}]", []string{"rule-2", "rule-2"}, "rule-2", []int{0}},
-		"a real name means no other position": {"[{}, {}, {name: rule-1}]", []string{"rule-1", "rule-2", "rule-1"}, "rule-1", []int{2}},
-		"there is no rule-0":                  {"[{}]", []string{"rule-1"}, "rule-0", nil},
-		"nor one beyond the last":             {"[{}]", []string{"rule-1"}, "rule-2", nil},
-	}
+	tests := tables.Read[map[string]struct {
+		Rules   string
+		Shown   []string
+		Section string
+		Means   []int
+	}](t, "testdata/tables/sections.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := ruled(t, test.rules)
+			r := ruled(t, test.Rules)
 			var shown []string
 			var means []int
 			for i := range r.Rules {
 				shown = append(shown, r.RuleName(i))
-				if r.RuleAt(test.section, i) {
+				if r.RuleAt(test.Section, i) {
 					means = append(means, i)
 				}
 			}
-			assert.Equal(t, test.shown, shown)
-			assert.Equal(t, test.means, means)
-			assert.Equal(t, test.means != nil, r.HasSection(test.section))
+			assert.Equal(t, test.Shown, shown)
+			assert.Equal(t, test.Means, means)
+			assert.Equal(t, test.Means != nil, r.HasSection(test.Section))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package policykind_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 // paintSchema is the schema of a kind with blocks, named rules, lists, and fields of any
@@ -50,101 +52,16 @@ func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
 }
 
 func TestCheck(t *testing.T) {
-	patch := api.ProfileStrategy{Allowed: []api.StrategyName{"patch"}}
-	for sentence, c := range map[string]struct {
-		edit func(*api.PolicyProfileSpec)
-		want []string
-	}{
-		"targets": {func(p *api.PolicyProfileSpec) {
-			p.Targets.Fields, p.Targets.Selectors, p.Targets.Workloads = []string{"targetRef", "targetRfs"}, []string{"selectors"}, []string{"workload"}
-		}, []string{
-			"spec.targets.fields[1]: spec.targetRfs",
-			"spec.targets.selectors[0]: spec.selectors",
-			"spec.targets.workloads[0]: spec.workload",
-		}},
-		"a target below a list": {func(p *api.PolicyProfileSpec) { p.Targets.Fields = []string{"targetRefs.name"} },
-			[]string{"spec.targets.fields[0]: spec.targetRefs.name"}},
-		"blocks": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{
-				Defaults: []string{"defaults", "defalts"}, Overrides: []string{"overides"}, When: "iff",
-				Bare: &api.BareBlock{Field: "override", Overrides: []string{"yes"}},
-			}
-		}, []string{
-			"spec.blocks.defaults[1]: spec.defalts",
-			"spec.blocks.overrides[0]: spec.overides",
-			"spec.blocks.when: spec.iff",
-			"spec.blocks.bare.field: spec.override",
-		}},
-		"blocks that are all there": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{
-				Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when",
-				Bare: &api.BareBlock{Field: "mode", Overrides: []string{"override"}},
-			}
-			p.Strategy = api.ProfileStrategy{Field: "strategy", BareField: "mode"}
-		}, nil},
-		"a condition beside the bare rules": {func(p *api.PolicyProfileSpec) { p.Blocks = api.ProfileBlocks{When: "mode"} }, nil},
-		"a strategy that is in no block, and one that is only there": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{Defaults: []string{"defaults"}}
-			p.Strategy = api.ProfileStrategy{Field: "mode", BareField: "strategy"}
-		}, []string{
-			"spec.strategy.field: spec.defaults.mode",
-			"spec.strategy.bareField: spec.strategy",
-		}},
-		"rules below any block, or bare": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{Defaults: []string{"default", "defaults"}}
-			p.Rules = []string{"limits.*", "rules.a.*", "colors.*", "rules.*.x", "limitz.*", "rules.c", "limits.*.burst", "rules.a.b.c"}
-			p.Gates, p.Alternatives = []string{"when", "whem"}, []string{"rules.a", "rules.z"}
-		}, []string{
-			"spec.rules[4]: spec.limitz.*",
-			"spec.rules[5]: spec.rules.c",
-			"spec.rules[6]: spec.limits.*.burst",
-			"spec.rules[7]: spec.rules.a.b.c",
-			"spec.gates[1]: spec.whem",
-			"spec.alternatives[1]: spec.rules.z",
-		}},
-		"content and what is relative to it": {func(p *api.PolicyProfileSpec) {
-			p.Content, p.Ignore, p.Unset, p.Rules = "bare", []string{"only", "mode"}, []string{"mode", "unset"}, []string{"only", "limits.*"}
-		}, []string{
-			"spec.ignore[1]: spec.bare.mode",
-			"spec.unset[1]: spec.unset",
-			"spec.rules[1]: spec.bare.limits.*",
-		}},
-		"content that is not there": {func(p *api.PolicyProfileSpec) { p.Content = "default.conf" },
-			[]string{"spec.content: spec.default.conf"}},
-		"where anything goes": {func(p *api.PolicyProfileSpec) {
-			p.Rules = []string{"free.a.b.c", "embedded.kind.*", "open.a.b", "closed.a"}
-		}, []string{"spec.rules[3]: spec.closed.a"}},
-		"lists that are taken apart, and others": {func(p *api.PolicyProfileSpec) {
-			p.Strategy = patch
-			p.Lists = []api.KeyedList{{Path: "limits.*.rates", Key: "name"}, {Path: "targetRefs", Key: "key"}, {Path: "rates", Key: "name"}}
-			p.Whole = []string{"limits.a.rates.*.limit", "limits.a.rates.first.window"}
-		}, []string{
-			"spec.whole[1]: spec.limits.a.rates.first.window",
-			"spec.lists[1].key: spec.targetRefs.*.key",
-			"spec.lists[2].path: spec.rates",
-			"spec.lists[2].key: spec.rates.*.name",
-		}},
-		"an order by a field": {func(p *api.PolicyProfileSpec) {
-			p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "prio"}, Then: &api.OrderKey{Field: "priorities"}}
-		}, []string{
-			"spec.order.field: spec.prio",
-			"spec.order.then.field: spec.priorities",
-		}},
-		"an order by an annotation": {func(p *api.PolicyProfileSpec) {
-			p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Annotation: "example.com/p"}}
-		}, nil},
-		"fields of a route": {func(p *api.PolicyProfileSpec) {
-			p.Fields = []api.RouteField{
-				{Rule: "mode", Route: "spec.rules[*].timeouts.request"}, {Rule: "timeout", Route: "spec.rules[*].timeouts.backendRequest"},
-			}
-		}, []string{"spec.fields[1].rule: spec.timeout"}},
-	} {
+	for sentence, c := range tables.Read[map[string]struct {
+		Profile json.RawMessage
+		Want    []string
+	}](t, "testdata/tables/schema-checks.yaml") {
 		t.Run(sentence, func(t *testing.T) {
 			k := compiled(t, func(p *api.PolicyProfileSpec) {
 				p.Blocks = api.ProfileBlocks{}
-				c.edit(p)
+				unmarshalStrict(t, string(c.Profile), p)
 			})
-			assert.Equal(t, c.want, paths(t, k.Check(schema(t, paintSchema))))
+			assert.Equal(t, c.Want, paths(t, k.Check(schema(t, paintSchema))))
 		})
 	}
 }

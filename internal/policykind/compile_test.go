@@ -1,6 +1,7 @@
 package policykind_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,41 +47,13 @@ func TestCompileInvalid(t *testing.T) {
 }
 
 func TestCompileReportsAllErrors(t *testing.T) {
-	_, err := policykind.Compile(profile(t, `
-group: apps
-class: both
-levels: [Route, Gateway, Gateway, Pod]
-targets: {fields: [], namespaces: any}
-strategy: {allowed: [deep], by: both}
-content: a..b
-rules: ['c..d', '']
-lists: [{path: x, key: ''}]
-order: {}
-fields: [{rule: '', route: spec.x}, {rule: a, route: x}]
-actions: {Overridden: Refuse, Conflicted: Refuse}
-`), policykind.Cluster)
+	test := tables.Read[struct {
+		Profile json.RawMessage
+		Want    []string
+	}](t, "testdata/tables/compile-errors.yaml")
+	_, err := policykind.Compile(profile(t, string(test.Profile)), policykind.Cluster)
 	require.Error(t, err)
-	assert.Equal(t, []string{
-		`spec.group: Invalid value: "apps"`,
-		`spec.levels[1]: Invalid value: "Gateway"`,
-		`spec.levels[2]: Duplicate value: "Gateway"`,
-		`spec.levels[3]: Unsupported value: "Pod"`,
-		`spec.class: Unsupported value: "both"`,
-		`spec.targets: Required value`,
-		`spec.targets.namespaces: Unsupported value: "any"`,
-		`spec.strategy.allowed[0]: Unsupported value: "deep"`,
-		`spec.strategy.by: Unsupported value: "both"`,
-		`spec.content: Invalid value: "a..b"`,
-		`spec.rules[0]: Invalid value: "c..d"`,
-		`spec.rules[1]: Invalid value: ""`,
-		`spec.lists[0].key: Required value`,
-		`spec.lists: Forbidden`,
-		`spec.order: Required value`,
-		`spec.fields[0].rule: Invalid value: ""`,
-		`spec.fields[1].route: Invalid value: "x"`,
-		`spec.actions[Conflicted]: Unsupported value: "Refuse"`,
-		`spec.actions[Overridden]: Unsupported value: "Refuse"`,
-	}, messages.Fields(t, err))
+	assert.Equal(t, test.Want, messages.Fields(t, err))
 }
 
 func TestGroupsOfPolicyKinds(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/tables"
 )
 
 func TestActions(t *testing.T) {
@@ -31,34 +32,24 @@ func TestMayTarget(t *testing.T) {
 
 // SEMANTICS section 5: a kind with the policy label and without a profile.
 func TestFromLabel(t *testing.T) {
-	tests := map[string]struct {
-		label  string
-		fields []string // of spec, in the schema
-		want   api.ProfileClass
-		blocks bool
-	}{
-		"inherited":                       {"inherited", nil, api.Inherited, true},
-		"Inherited":                       {"Inherited", nil, api.Inherited, true},
-		"direct":                          {"direct", nil, api.Direct, false},
-		"Direct, whatever its schema has": {"Direct", []string{"defaults"}, api.Direct, false},
-		"true with defaults":              {"true", []string{"defaults"}, api.Inherited, true},
-		"true with overrides":             {"true", []string{"overrides"}, api.Inherited, true},
-		"true with default":               {"true", []string{"default"}, api.Inherited, true},
-		"true with override":              {"TRUE", []string{"override"}, api.Inherited, true},
-		"true without stanzas":            {"true", []string{"limits"}, api.Direct, false},
-	}
+	tests := tables.Read[map[string]struct {
+		Label  string
+		Fields []string // of spec, in the schema
+		Want   api.ProfileClass
+		Blocks bool
+	}](t, "testdata/tables/from-label.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, ok := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: test.label}, true, test.fields...))
+			p, ok := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: test.Label}, true, test.Fields...))
 			require.True(t, ok)
-			assert.Equal(t, test.want, p.Class)
+			assert.Equal(t, test.Want, p.Class)
 			k, err := policykind.Compile(p, policykind.Label)
 			require.NoError(t, err)
 			assert.Equal(t, api.PolicyKind{Group: "example.com", Kind: "Paint"}, k.Ref())
 			read := spec(t, k, onRoute+"overrides: {strategy: merge, colors: {dark: brown}}\ncolors: {light: red}\n")
 			require.NoError(t, read.Invalid)
 			assert.Len(t, read.Targets, 1)
-			if test.blocks {
+			if test.Blocks {
 				assert.Equal(t, api.Hierarchical, k.SameTarget)
 				assert.Equal(t, []string{"bare atomic", "  colors=map[light:red]", "overrides merge", "  colors=map[dark:brown]"}, blocksOf(read))
 			} else {

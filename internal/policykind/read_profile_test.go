@@ -38,22 +38,11 @@ func TestReadByProfile(t *testing.T) {
 }
 
 func TestReadInvalidContent(t *testing.T) {
-	tests := map[string]struct{ profile, spec, want string }{
-		"content that is no object":        {"content: policy.conf", "policy: {conf: [a]}", `spec.policy.conf: Invalid value: "list"`},
-		"a block in it that is none":       {"content: conf\nblocks: {defaults: [defaults]}\n", "conf: {defaults: 1}", `spec.conf.defaults: Invalid value: "number"`},
-		"the field of bare rules":          {"blocks: {bare: {field: a.b, overrides: [x]}}", "a: {b: 1}", `spec.a.b: Invalid value: "number"`},
-		"a word for no strategy":           {"strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Deep: merge}}", "mergeType: Flat", `spec.mergeType: Unsupported value: "Flat"`},
-		"a strategy that it does not have": {"strategy: {allowed: [atomic], bareField: mergeType}", "mergeType: merge", `spec.mergeType: Unsupported value: "merge"`},
-		"a number in the order":            {"order: {field: rank}", "rank: first", `spec.rank: Invalid value: "first"`},
-		"a fraction in the order":          {"order: {field: rank}", "rank: 1.5", `spec.rank: Invalid value: "1.5"`},
-		"a number that is too large":       {"order: {field: rank}", "rank: 9007199254740993", `spec.rank: Invalid value: "9007199254740993"`},
-		"a value in the order":             {"order: {field: deep.phase, values: [first, last]}", "deep: {phase: next}", `spec.deep.phase: Unsupported value: "next"`},
-		"the second key of the order":      {"order: {field: phase, then: {field: rank}}", "phase: 1\nrank: x", `spec.rank: Invalid value: "x"`},
-	}
+	tests := tables.Read[map[string]struct { Profile, Spec, Want string }](t, "testdata/tables/read-invalid-content.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, mustCompile(t, test.profile), onRoute+test.spec)
-			assert.Equal(t, []string{test.want}, messages.Fields(t, p.Invalid))
+			p := spec(t, mustCompile(t, test.Profile), onRoute+test.Spec)
+			assert.Equal(t, []string{test.Want}, messages.Fields(t, p.Invalid))
 			assert.Len(t, p.Targets, 1, "its targets are known all the same")
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func TestSchemaRoundTrip(t *testing.T) {
@@ -107,37 +108,16 @@ func TestWithSchemaCopiesKind(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	for sentence, c := range map[string]struct {
-		profile string
-		want    policykind.Layout
-	}{
-		"named rules in blocks": {`
-targets: {fields: [targetRef], selectors: [where.select]}
-blocks: {defaults: [defaults], overrides: [overrides], when: when}
-strategy: {field: strategy, bareField: mode}
-unset: [unset]
-rules: [rules.*.*, limits.*]`, policykind.Layout{
-			NotContent: [][]string{{"targetRef"}, {"where", "select"}, {"unset"}},
-			NotRules:   [][]string{{"defaults"}, {"overrides"}, {"strategy"}, {"mode"}},
-			Rules:      [][]string{{"rules", "*", "*"}, {"limits", "*"}},
-		}},
-		"leaves below an address": {`
-targets: {fields: [targetRef]}
-content: default
-ignore: [note]
-strategy: {allowed: [patch]}
-whole: [tags]
-lists: [{path: rules.*, key: name}]`, policykind.Layout{
-			Content: []string{"default"}, NotContent: [][]string{{"targetRef"}}, NotRules: [][]string{{"note"}},
-			Leaves: true, Whole: [][]string{{"tags"}}, Lists: [][]string{{"rules", "*"}},
-		}},
-	} {
+	for sentence, c := range tables.Read[map[string]struct {
+		Profile string
+		Want    policykind.Layout
+	}](t, "testdata/tables/layouts.yaml") {
 		t.Run(sentence, func(t *testing.T) {
 			k := compiled(t, func(p *api.PolicyProfileSpec) {
 				*p = api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Inherited}
-				unmarshalStrict(t, c.profile, p)
+				unmarshalStrict(t, c.Profile, p)
 			})
-			assert.Equal(t, c.want, k.Layout())
+			assert.Equal(t, c.Want, k.Layout())
 		})
 	}
 }

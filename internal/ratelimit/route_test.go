@@ -6,25 +6,15 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 func TestMatchText(t *testing.T) {
-	for name, c := range map[string]struct{ match, want string }{
-		"a path":                {"{path: {type: Exact, value: /toys}}", "Exact /toys"},
-		"a path by default":     {"{path: {}}", "PathPrefix /"},
-		"a method and a path":   {"{path: {value: /toys}, method: GET}", "GET PathPrefix /toys"},
-		"an expression":         {"{path: {type: RegularExpression, value: /toys/.}}", "RegularExpression /toys/."},
-		"a header":              {"{path: {}, headers: [{name: X-Canary, value: yes-please}]}", "PathPrefix / with header X-Canary=yes-please"},
-		"a header's expression": {"{path: {}, headers: [{name: a, value: b, type: RegularExpression}]}", "PathPrefix / with header a~b"},
-		"a header and a query parameter": {
-			"{path: {}, method: PUT, headers: [{name: a, value: b}], queryParams: [{name: c, value: d, type: RegularExpression}]}",
-			"PUT PathPrefix / with header a=b and query parameter c~d",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct { Match, Want string }](t, "testdata/tables/match-texts.yaml") {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, []string{c.want}, routeOf(t, "[{matches: ["+c.match+"]}]").Texts(0))
-			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
-			assert.Equal(t, c.want, l[0].Triggers[0].Matches[0].String())
+			assert.Equal(t, []string{c.Want}, routeOf(t, "[{matches: ["+c.Match+"]}]").Texts(0))
+			l := limitsOf(t, "l", "[{matches: ["+c.Match+"]}]")
+			assert.Equal(t, c.Want, l[0].Triggers[0].Matches[0].String())
 		})
 	}
 }
