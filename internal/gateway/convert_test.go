@@ -17,7 +17,7 @@ import (
 // SEMANTICS section 7: a verdict must not depend on the entry point. Each pair is an
 // object as a file has it and as the API server stores it.
 func TestObjectsFromFilesAreDefaulted(t *testing.T) {
-	routes := tables.Read[map[string]struct { File, Stored string }](t, "testdata/tables/defaulted.yaml")
+	routes := tables.Read[map[string]struct{ File, Stored string }](t, "testdata/tables/defaulted.yaml")
 	for name, test := range routes {
 		t.Run(name, func(t *testing.T) {
 			assertSame(t, gateway.KindHTTPRoute, test.Stored, test.File)

@@ -80,26 +80,16 @@ func TestParentRefsOfListenerSets(t *testing.T) {
 // Same in a set's allowedRoutes is the set's own namespace.
 func TestListenerSetAllowedRoutes(t *testing.T) {
 	g := admitting(t, anySet)
-	tests := map[string]struct {
-		allowed, namespace string
-		labels             labels.Set
-		want               bool
-	}{
-		"by default the set's namespace":        {"", "team", nil, true},
-		"by default not the gateway's":          {"", "infra", nil, false},
-		"Same is the set's namespace":           {", allowedRoutes: {namespaces: {from: Same}}", "team", nil, true},
-		"Same is not the gateway's":             {", allowedRoutes: {namespaces: {from: Same}}", "infra", nil, false},
-		"All":                                   {", " + allowAll, "app", nil, true},
-		"a selector on the route's namespace":   {", allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {a: b}}}}", "app", labels.Set{"a": "b"}, true},
-		"kinds narrow":                          {", allowedRoutes: {namespaces: {from: All}, kinds: [{kind: GRPCRoute}]}", "app", nil, false},
-		"a hostname that does not intersect":    {", hostname: x.org, " + allowAll, "app", nil, false},
-		"a hostname that does, in any spelling": {", hostname: '*.Example.com', " + allowAll, "app", nil, true},
-	}
+	tests := tables.Read[map[string]struct {
+		Allowed, Namespace string
+		Labels             labels.Set
+		Want               bool
+	}](t, "testdata/tables/listener-set-allowed-routes.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: l, port: 80, protocol: HTTP"+test.allowed+"}]}")
-			r := routing(t, test.namespace, "{parentRefs: [{kind: ListenerSet, namespace: team, name: more}], hostnames: [a.example.com]}")
-			assert.Equal(t, test.want, attached(gateway.SetListeners(g, s, nil), r, test.labels) != nil)
+			s := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: l, port: 80, protocol: HTTP"+test.Allowed+"}]}")
+			r := routing(t, test.Namespace, "{parentRefs: [{kind: ListenerSet, namespace: team, name: more}], hostnames: [a.example.com]}")
+			assert.Equal(t, test.Want, attached(gateway.SetListeners(g, s, nil), r, test.Labels) != nil)
 		})
 	}
 }

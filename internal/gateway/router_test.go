@@ -14,6 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // routes is a gateway.Routes without an index.
@@ -169,50 +170,14 @@ func servedText(s gateway.Served) string {
 
 // Gateway API's precedence, as its specification has it: SEMANTICS section 9.
 func TestRouterPrecedence(t *testing.T) {
-	const http = "http: HTTP 80"
-	type row struct{ request, want string }
-	for name, c := range map[string]struct {
-		listeners, routes string
-		rows              []row
-	}{
-		"the hostname of the listener": {"a: HTTP 80 shop.example.com\nb: HTTP 80 *.example.com\nc: HTTP 80", "r 1: /", []row{
-			{"http://shop.example.com", "a r/1"}, {"http://x.example.com", "b r/1"}, {"http://x.y.example.com", "b r/1"},
-			{"http://example.com", "c r/1"}, {"http://192.0.2.1", "c r/1"}, {"http://SHOP.example.com.", "a r/1"},
-		}},
-		"no listener": {"a: HTTP 80 shop.example.com\nb: HTTP 8080", "r 1: /", []row{
-			{"http://other.example.com", "no listener"}, {"http://other.example.com:8080", "b r/1"}, {"https://shop.example.com", "no listener"},
-		}},
-		"the hostname of the route, without falling through": {http, "wild 1 *.example.com: /\nexact 2 shop.example.com: /cart\nnone 1: /", []row{
-			{"http://shop.example.com/cart", "http exact/1"}, {"http://shop.example.com/", "http: nothing"},
-			{"http://x.example.com/cart", "http wild/1"}, {"http://example.com/cart", "http none/1"},
-		}},
-		"the hostname that listener and route have in common": {"http: HTTP 80 *.example.com", "none 1: /\nwide 2 *.com: /a\nsame 3 *.example.com: /b", []row{
-			{"http://x.example.com/a", "http wide/1"}, {"http://x.example.com/b", "http same/1"}, {"http://x.example.com/c", "http none/1"},
-		}},
-		"exact, then the longest prefix": {http, "a 1: /shop | =/shop/cart | /shop/cart | /\nb 2: /shop/car", []row{
-			{"http://h/shop/cart", "http a/2"}, {"http://h/shop/cart/", "http a/3"}, {"http://h/shop/cart/x", "http a/3"},
-			{"http://h/shop/carts", "http a/1"}, {"http://h/shop/car", "http b/1"}, {"http://h/shops", "http a/4"}, {"http://h", "http a/4"},
-		}},
-		"a slash at the end of a prefix does not count": {http, "a 2: /shop/\nb 1: /shop", []row{{"http://h/shop", "http b/1"}, {"http://h/shop/x", "http b/1"}}},
-		"method, headers, parameters": {http, "a 1: / | / ?q=1 | / X=1 | GET / | POST / X=1 | / ?q=1 ?p=2 | / X=1 Y=2", []row{
-			{"GET http://h/", "http a/4"}, {"PUT http://h/", "http a/1"}, {"PUT http://h/?q=1", "http a/2"}, {"PUT http://h/?q=2", "http a/1"},
-			{"PUT http://h/?p=2&q=1", "http a/6"}, {"PUT http://h/?q=2&q=1", "http a/1"},
-		}},
-		"the oldest route, then the name, then the first rule": {http, "b 1: / ; =/x | =/x\na 2: / | =/x\nc 1: /", []row{{"http://h/x", "http b/1"}, {"http://h/y", "http b/1"}}},
-		"a route on one listener":                              {"a: HTTP 80\nb: HTTP 8080", "r@b 1: /", []row{{"http://h/", "a: nothing"}, {"http://h:8080/", "b r/1"}}},
-		"gRPC": {http, "grpc 1: Shop.Buy | Shop. | .Buy | . ; X=1", []row{
-			{"grpc://h/Shop/Buy", "http grpc/1"}, {"grpc://h/Shop/Sell", "http grpc/2"}, {"grpc://h/Bank/Buy", "http grpc/3"}, {"POST http://h/Shop/Buy", "http: nothing"},
-		}},
-		"TLS by server name": {"web: HTTPS 443 *.example.com\npass: TLS 443 db.example.com", "r 1: /\ntls 1 db.example.com: /", []row{
-			{"https://db.example.com/", "pass tls/1"}, {"tls://db.example.com", "pass tls/1"}, {"https://x.example.com/", "web r/1"},
-		}},
-		"a regular expression that is a literal": {http, "a 1: ~/x | /x", []row{{"http://h/x", "http a/2"}, {"http://h/x/y", "http a/2"}}},
-		"a regular expression":                   {http, "a 1: ~/x.* | /", []row{{"http://h/y", "http a/2"}, {"http://h/xy", "http a/2"}}},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Listeners, Routes string
+		Rows              []struct{ Request, Want string }
+	}](t, "testdata/tables/precedence.yaml") {
 		t.Run(name, func(t *testing.T) {
-			r, _ := routerOf(t, c.listeners, c.routes)
-			for _, row := range c.rows {
-				assert.Equal(t, row.want, servedText(r.Route(request(t, row.request))), row.request)
+			r, _ := routerOf(t, c.Listeners, c.Routes)
+			for _, row := range c.Rows {
+				assert.Equal(t, row.Want, servedText(r.Route(request(t, row.Request))), row.Request)
 			}
 		})
 	}

@@ -10,36 +10,8 @@ import (
 
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/test/tables"
 )
-
-// fuzzProfiles are profiles that differ as much as possible.
-var fuzzProfiles = []string{
-	"{}",
-	"{class: direct, content: default, ignore: [priority, a.b], targets: {kinds: [{group: '', kind: Service, section: PortNumber}], namespaces: referenceGrant}}",
-	`
-levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ServiceNamespace, Service]
-targets: {workloads: [selector], classFrom: [root], implicit: {meshNamespace: root}}
-sameTarget: collect
-order: {field: action, values: [DENY, ALLOW], default: ALLOW, then: {field: priority, highestFirst: true}, acrossLevels: true}
-blocks: {bare: {field: mode.how, overrides: [Override]}}
-`,
-	`
-blocks: {defaults: [defaults, default], overrides: [overrides, override], when: when}
-strategy: {allowed: [atomic, merge], field: strategy, bareField: strategy, spellings: {Deep: merge}}
-unset: [unset, remove]
-rules: [rules.*.*, limits.*, '*.deep.*', when]
-targets: {fields: [targetRef, targetRefs, policy.refs], namespaces: consumer}
-order: {annotation: example.com/weight, highestFirst: true}
-`,
-	`
-blocks: {defaults: [defaults], overrides: [overrides], when: when}
-strategy: {allowed: [patch, atomic], bareField: mergeType, by: lower}
-lists: [{path: list, key: name}, {path: 'list.*.tags', key: id}, {path: '*.list', key: name}]
-whole: [labels, '*.headers']
-targets: {selectors: [targetSelectors], namespaces: free}
-fields: [{rule: a, route: 'spec.rules[*].timeouts.request'}]
-`,
-}
 
 // No policy makes Read panic, with any profile. The result is the same each time, and the
 // object is not edited.
@@ -55,9 +27,9 @@ func FuzzRead(f *testing.F) {
 		f.Add(text)
 	}
 	var kinds []*policykind.Kind
-	for _, text := range fuzzProfiles {
+	for _, p := range tables.Read[[]runtime.RawExtension](f, "testdata/tables/fuzz-profiles.yaml") {
 		for _, source := range []policykind.Source{policykind.Cluster, policykind.Label} {
-			k, err := policykind.Compile(profile(f, text), source)
+			k, err := policykind.Compile(profile(f, string(p.Raw)), source)
 			if err != nil {
 				f.Fatal(err)
 			}

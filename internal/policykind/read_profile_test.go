@@ -38,7 +38,7 @@ func TestReadByProfile(t *testing.T) {
 }
 
 func TestReadInvalidContent(t *testing.T) {
-	tests := tables.Read[map[string]struct { Profile, Spec, Want string }](t, "testdata/tables/read-invalid-content.yaml")
+	tests := tables.Read[map[string]struct{ Profile, Spec, Want string }](t, "testdata/tables/read-invalid-content.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := spec(t, mustCompile(t, test.Profile), onRoute+test.Spec)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMatchText(t *testing.T) {
-	for name, c := range tables.Read[map[string]struct { Match, Want string }](t, "testdata/tables/match-texts.yaml") {
+	for name, c := range tables.Read[map[string]struct{ Match, Want string }](t, "testdata/tables/match-texts.yaml") {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, []string{c.Want}, routeOf(t, "[{matches: ["+c.Match+"]}]").Texts(0))
 			l := limitsOf(t, "l", "[{matches: ["+c.Match+"]}]")

@@ -15,6 +15,7 @@ import (
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/tables"
 )
 
 // clusterConstraint is a constraint on every path that can have an AuthPolicy.
@@ -33,7 +34,6 @@ spec:
 const (
 	someAuth  = `has(effective.rules) && has(effective.rules.authentication)`
 	byAlice   = `!has(effective.rules) || request.operation == "" || has(request.userInfo) && request.userInfo.username == "alice"`
-	byDevs    = `!has(effective.rules) || has(request.userInfo) && has(request.userInfo.groups) && "devs" in request.userInfo.groups`
 	lowerAuth = `
 ---
 apiVersion: kuadrant.io/v1
@@ -50,53 +50,14 @@ func constrainedDemo(t *testing.T, constraints string) []string {
 }
 
 func TestCheckConstraints(t *testing.T) {
-	for name, c := range map[string]struct {
-		constraints, text string
-		args              []string
-		want              []string
-	}{
-		"a constraint that is created applies to later objects": {
-			lowerAuth, clusterConstraint("none", "!has(effective.rules)") + strings.Replace(lowerAuth, "a: 1", "b: 1", 1), nil,
-			[]string{"CREATE ClusterPolicyConstraint none (RequirementUnmet)", "UPDATE AuthPolicy lower (RequirementUnmet)"},
-		},
-		"a constraint that is deleted does not": {
-			clusterConstraint("authenticated", someAuth) + lowerAuth, clusterConstraint("authenticated", "true") + lowerAuth, []string{"--delete"},
-			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower (RulesLost)"},
-		},
-		"a constraint that is relaxed does not": {
-			clusterConstraint("none", "!has(effective.rules)"), clusterConstraint("none", "true") + lowerAuth, nil,
-			[]string{"UPDATE ClusterPolicyConstraint none (RequirementUnmet)", "CREATE AuthPolicy lower"},
-		},
-		"a constraint whose definition is deleted does not": {
-			clusterConstraint("authenticated", someAuth) + lowerAuth,
-			crd("clusterpolicyconstraints", "overrule.dev", "ClusterPolicyConstraint", "") + clusterConstraint("authenticated", someAuth) + lowerAuth,
-			[]string{"--delete"},
-			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower (RulesLost)"},
-		},
-		"userInfo: no user": {
-			clusterConstraint("alice", byAlice), lowerAuth, nil, []string{"CREATE AuthPolicy lower RequirementUnmet"},
-		},
-		"userInfo: another user": {
-			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "bob"}, []string{"CREATE AuthPolicy lower RequirementUnmet"},
-		},
-		"userInfo: the user": {
-			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "alice"}, []string{"CREATE AuthPolicy lower"},
-		},
-		"userInfo: in the group": {
-			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice", "--as-group", "devs"},
-			[]string{"CREATE AuthPolicy lower"},
-		},
-		"userInfo: not in the group": {
-			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice"},
-			[]string{"CREATE AuthPolicy lower RequirementUnmet"},
-		},
-		"an expression that does not compile": {
-			lowerAuth, clusterConstraint("broken", "1 +"), nil, []string{"CREATE ClusterPolicyConstraint broken Invalid"},
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Constraints, Text string
+		Args              []string
+		Want              []string
+	}](t, "testdata/tables/check-constraints.yaml") {
 		t.Run(name, func(t *testing.T) {
-			got := check(t, c.text, append(constrainedDemo(t, c.constraints), c.args...)...)
-			assert.Equal(t, c.want, verdicts(got))
+			got := check(t, c.Text, append(constrainedDemo(t, c.Constraints), c.Args...)...)
+			assert.Equal(t, c.Want, verdicts(got))
 		})
 	}
 }

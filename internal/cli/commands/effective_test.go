@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 func effectiveItems(t *testing.T, args ...string) []string {
@@ -29,28 +30,8 @@ func effectiveItems(t *testing.T, args ...string) []string {
 // effective --without lists the paths that have no policy of a kind.
 func TestPathsWithoutPolicy(t *testing.T) {
 	shapes := []string{"-f", "testdata/shapes.yaml"}
-	for name, c := range map[string]struct{ args, want []string }{
-		"of a kind that targets ports": {
-			[]string{"--kind", "BackendTLSPolicy", "--without"},
-			[]string{"BackendTLSPolicy other#81 none", "BackendTLSPolicy toys#81 none", "BackendTLSPolicy other#81 none", "BackendTLSPolicy toys#81 none"},
-		},
-		"of a kind that does not occur": {
-			[]string{"--kind", "AuthPolicy.kuadrant.io", "--without"},
-			[]string{"AuthPolicy toys#main none", "AuthPolicy toys#rule-2 none", "AuthPolicy toys#main none", "AuthPolicy toys#rule-2 none"},
-		},
-		"of a kind that ends at the gateway": {[]string{"--kind", "ClientTrafficPolicy", "--without"}, []string{"ClientTrafficPolicy edge#http none", "ClientTrafficPolicy more#extra none"}},
-		"with those that have one": {
-			[]string{"--kind", "BackendTLSPolicy", "--all-paths", "httproute/toys", "-n", "app"},
-			[]string{"BackendTLSPolicy toys#80", "BackendTLSPolicy other#81 none", "BackendTLSPolicy toys#81 none", "BackendTLSPolicy toys#80", "BackendTLSPolicy other#81 none", "BackendTLSPolicy toys#81 none"},
-		},
-		"through a backend":   {[]string{"--kind", "BackendTLSPolicy", "--without", "-n", "app", "svc/other"}, []string{"BackendTLSPolicy other#81 none"}},
-		"through a namespace": {[]string{"--kind", "MeshPolicy", "--without", "-n", "shop"}, nil},
-		"of kinds of one's own": {
-			[]string{"--kind", "GCPGatewayPolicy", "--kind", "ListenerPolicy", "--without", "-A"},
-			[]string{"ListenerPolicy edge#http none", "ListenerPolicy more#extra none"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, effectiveItems(t, append(c.args, shapes...)...)) })
+	for name, c := range tables.Read[map[string]struct{ Args, Want []string }](t, "testdata/tables/paths-without-policy.yaml") {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.Want, effectiveItems(t, append(c.Args, shapes...)...)) })
 	}
 	got := run(t, "", append(shapes, "effective", "--without", "--kind", "GCPGatewayPolicy")...)
 	assert.Equal(t, result{exitOK, "", "no paths without a policy found\n"}, got)

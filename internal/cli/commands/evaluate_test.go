@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 func against(names ...string) []string {
@@ -187,35 +188,18 @@ func TestDiffOfAddedAndRemovedRules(t *testing.T) {
 }
 
 func TestInvalidChanges(t *testing.T) {
-	for name, c := range map[string]struct {
-		text string
-		args []string
-		code int
-		want string
-	}{
-		"deletion of an object that does not exist": {
-			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", []string{"--delete"}, 1,
-			"cannot delete AuthPolicy default/x: not found",
-		},
-		"an object twice": {
-			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", nil, 2,
-			"duplicate object: AuthPolicy default/x ",
-		},
-		"two errors": {
-			"apiVersion: v1\nkind: Namespace\nmetadata: {name: x, creationTimestamp: now}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {}\n", nil, 2,
-			"invalid manifests:\nstandard input:1 (document 1): Namespace x: invalid metadata.creationTimestamp",
-		},
-		"no YAML": {"{", nil, 2, "invalid manifest"},
-		"an invalid definition": {
-			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n", nil, 2, "spec.names.kind",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Text string
+		Args []string
+		Code int
+		Want string
+	}](t, "testdata/tables/invalid-changes.yaml") {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range []string{"check", "diff"} {
 				args := append(against("cluster"), command, "-f", "-")
-				got := run(t, c.text, append(args, c.args...)...)
-				assert.Equal(t, c.code, got.code, got.stdout)
-				assert.Contains(t, got.stderr, c.want)
+				got := run(t, c.Text, append(args, c.Args...)...)
+				assert.Equal(t, c.Code, got.code, got.stdout)
+				assert.Contains(t, got.stderr, c.Want)
 				goldenStderr(t, got)
 				assert.Empty(t, got.stdout)
 			}

@@ -5,27 +5,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/tables"
 )
 
 // Objects that nothing reads, though they were probably meant to have an effect.
 func TestNotRead(t *testing.T) {
-	const header = "metadata: {namespace: app, name: x}\n"
-	for name, c := range map[string]struct{ manifest, want string }{
-		"a kind without a profile":     {"apiVersion: acme.example.com/v1\nkind: AccessPolicy\n" + header + "spec: {targetRefs: [{kind: HTTPRoute, name: r}]}", "policies of kind AccessPolicy.acme.example.com are not read"},
-		"a selector of targets":        {"apiVersion: acme.example.com/v1\nkind: AccessPolicy\n" + header + "spec: {targetSelectors: [{kind: HTTPRoute}]}", "(it has spec.targetSelectors)"},
-		"a misspelled kind":            {"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTraficPolicy\n" + header + "spec: {}", "did you mean BackendTrafficPolicy.gateway.envoyproxy.io?"},
-		"a misspelled group":           {"apiVersion: gateway.envoyproxy.com/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {}", "did you mean SecurityPolicy.gateway.envoyproxy.io?"},
-		"a wrong group":                {"apiVersion: envoyproxy.io/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "if SecurityPolicy.gateway.envoyproxy.io is meant, correct apiVersion"},
-		"a misspelled route":           {"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRout\n" + header + "spec: {}", "did you mean HTTPRoute.gateway.networking.k8s.io?"},
-		"the plural of a kind":         {"apiVersion: kuadrant.io/v1\nkind: AuthPolicies\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "did you mean AuthPolicy.kuadrant.io?"},
-		"a misspelled constraint":      {"apiVersion: overrule.dev/v1alpha1\nkind: PolicyConstrain\n" + header + "spec: {}", "did you mean PolicyConstraint.overrule.dev?"},
-		"the target of a scaler":       {"apiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\n" + header + "spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}", ""},
-		"a kind of another group":      {"apiVersion: networking.istio.io/v1\nkind: Gateway\n" + header + "spec: {}", ""},
-		"an object without targets":    {"apiVersion: v1\nkind: ConfigMap\n" + header + "data: {targetRef: x}", ""},
-		"a target in place of an item": {"apiVersion: acme.example.com/v1\nkind: AccessPolicy\n" + header + "spec: {targetRefs: [x]}", ""},
-	} {
+	for name, c := range tables.Read[map[string]struct{ Manifest, Want string }](t, "testdata/tables/not-read.yaml") {
 		t.Run(name, func(t *testing.T) {
-			file, empty := write(t, "x.yaml", c.manifest), write(t, "ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n")
+			file, empty := write(t, "x.yaml", c.Manifest), write(t, "ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n")
 			checked := run(t, "", "check", "-f", file, "--against", empty)
 			assert.Equal(t, exitOK, checked.code)
 			revised := run(t, "", "check", "--from", empty, "--to", empty, "--to", file)
@@ -33,17 +21,17 @@ func TestNotRead(t *testing.T) {
 			read := run(t, "", "effective", "-f", file)
 			removed := run(t, "", "check", "--delete", "-f", file, "--against", file)
 			assert.NotContains(t, removed.stdout, "NotRead")
-			if c.want == "" {
+			if c.Want == "" {
 				assert.Equal(t, "no object in the change affects effective policies\n", checked.stderr)
 				assert.NotContains(t, revised.stdout, "NotRead")
 				assert.Equal(t, "no effective policies found\n", read.stderr)
 				return
 			}
 			assert.Contains(t, checked.stdout, "warning NotRead: ")
-			assert.Contains(t, checked.stdout, c.want)
-			assert.Contains(t, revised.stdout, c.want)
-			assert.Contains(t, read.stderr, "x.yaml:1 (document 1): "+strings.TrimPrefix(strings.Split(c.manifest, "\n")[1], "kind: ")+" app/x: ")
-			assert.Contains(t, read.stderr, c.want)
+			assert.Contains(t, checked.stdout, c.Want)
+			assert.Contains(t, revised.stdout, c.Want)
+			assert.Contains(t, read.stderr, "x.yaml:1 (document 1): "+strings.TrimPrefix(strings.Split(c.Manifest, "\n")[1], "kind: ")+" app/x: ")
+			assert.Contains(t, read.stderr, c.Want)
 		})
 	}
 }

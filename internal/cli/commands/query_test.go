@@ -141,34 +141,14 @@ kind: CustomResourceDefinition
 metadata: {name: authpolicies.example.com, labels: {gateway.networking.k8s.io/policy: inherited}}
 spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: authpolicies}}
 `)
+	assertErrors(t, demoManifests(), errorTable(t, "demo-errors"))
+	assertErrors(t, nil, errorTable(t, "usage-errors"))
 	assertErrors(t, nil, map[string]errorCase{
-		"an object that does not exist":  {append(demoManifests(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
-		"an object in another namespace": {append(demoManifests(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found"},
-		"a class that does not exist":    {append(demoManifests(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
-		"a name in no namespace":         {append(demoManifests(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
-		"a rule that does not exist":     {append(demoManifests(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rules.none"},
-		"an invalid rule":                {append(demoManifests(), "explain", "-A", "httproute/toystore", "a..b"), 2, `invalid RULE: rule key "a..b"`},
-		"an unknown kind":                {append(demoManifests(), "effective", "pod/x"), 2, `unknown kind "pod"`},
-		"the outcome of a gateway":       {append(demoManifests(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
-		"no name":                        {append(demoManifests(), "explain"), 2, "KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
-		"half a name":                    {append(demoManifests(), "outcome", "authpolicy/"), 2, "KIND/NAME"},
-		"too many parts":                 {append(demoManifests(), "outcome", "a/b/c"), 2, "KIND/NAME"},
-		"too many arguments":             {append(demoManifests(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
-		"too many for explain":           {append(demoManifests(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
-		"a kind of two groups":           {append(demoManifests(), "-f", other, "effective", "authpolicy/x"), 2, `AuthPolicy.example.com, AuthPolicy.kuadrant.io`},
-		"a format for explain":           {append(demoManifests(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for outcome":           {append(demoManifests(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for check":             {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"a format for diff":              {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"an unknown format":              {append(demoManifests(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output`},
-		"an unknown command":             {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
-		"an unknown flag":                {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
-		"a missing file":                 {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
-		"a folder without manifests":     {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests found"},
-		"no change":                      {[]string{"check"}, 2, `required flag(s) "filename" not set`},
-		"a change that is missing":       {[]string{"diff", "-f", missing}, 2, "file does not exist"},
-		"an unknown enforcement":         {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement`},
-		"an argument to check":           {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
+		"a kind of two groups":       {append(demoManifests(), "-f", other, "effective", "authpolicy/x"), 2, `AuthPolicy.example.com, AuthPolicy.kuadrant.io`},
+		"a missing file":             {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
+		"a folder without manifests": {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests found"},
+		"a change that is missing":   {[]string{"diff", "-f", missing}, 2, "file does not exist"},
+		"an unknown enforcement":     {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement`},
 	})
 }
 

@@ -123,29 +123,9 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, c
 }
 
 func TestReachErrors(t *testing.T) {
-	shapes := []string{"reach", "-f", "testdata/shapes.yaml", "-A"}
-	assertErrors(t, nil, map[string]errorCase{
-		"no policy of the name":           {append(gep713("2"), "reach", "colorpolicy/p9"), 1, "ColorPolicy default/p9 not found"},
-		"a rule that it does not set":     {append(gep713("2"), "reach", "colorpolicy/p1", "size"), 1, "rule size not found in ColorPolicy default/p1"},
-		"an invalid rule":                 {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "invalid RULE"},
-		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; use --affecting to show the policies that affect it"},
-		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; omit --affecting to show where it has an effect"},
-		"no name":                         {[]string{"reach"}, 2, "KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
-		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "invalid --section: requires --affecting"},
-		"an unknown listener":             {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
-		"an unknown rule":                 {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
-		"an unknown port":                 {append(shapes, "--affecting", "svc/toys", "--section", "99"), 1, "section 99 of Service app/toys not found"},
-		"a section of a set":              {append(shapes, "--affecting", "lset/more", "--section", "http"), 1, "section http of ListenerSet app/more not found"},
-		"a section of what has none":      {append(shapes, "--affecting", "ns/app", "--section", "x"), 1, "section x of Namespace app not found"},
-		"an unreferenced backend":         {append(gep713("2"), "reach", "--affecting", "svc/b9"), 1, "Service default/b9 not found"},
-		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found"},
-		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `unknown kind "pool"`},
-		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `invalid --kind: kind "gateway" is not a policy kind`},
-		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is not of a kind given by --kind"},
-		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"manifests that cannot be read":   {[]string{"reach", "a/b", "-f", "nowhere"}, 2, "nowhere: file does not exist"},
-		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `invalid --kind: unknown kind "x"`},
-	})
+	assertErrors(t, gep713("2"), errorTable(t, "reach-errors"))
+	assertErrors(t, []string{"reach", "-f", "testdata/shapes.yaml", "-A"}, errorTable(t, "reach-shapes-errors"))
+	assertErrors(t, nil, errorTable(t, "reach-usage-errors"))
 }
 
 // The paths of most kinds end above the backends: for a Service without policies, its

@@ -13,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/outputschema"
+	"overrule.dev/overrule/test/tables"
 )
 
 // limitsAt writes a RateLimitPolicy of app on an object: spec is the rest of its
@@ -93,94 +94,16 @@ func renderedIDs(t *testing.T, got result) map[string][]string {
 }
 
 func TestRenderPerGateway(t *testing.T) {
-	for name, c := range map[string]struct {
-		policies string
-		args     []string
-		want     map[string][]string
-		stderr   string
-	}{
-		"of a route on two gateways, once for both listeners": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}"), nil,
-			map[string][]string{
-				"Gateway infra/edge": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"},
-				"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"},
-			}, "",
-		},
-		"of one gateway that is named": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}"), []string{"-n", "infra", "gateway/back"},
-			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}}, "",
-		},
-		"of a policy that is named, with others on its paths": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}") +
-				limitsAt("v2beta1", "infra", "gw", onEdge, "defaults: {strategy: merge, limits: {b: {rates: [{limit: 9, unit: hour}], triggers: [{matches: [{method: GET}]}]}}}") +
-				limitsAt("v2beta1", "infra", "over", onEdge, "overrides: {strategy: merge, limits: {A: {rates: [{limit: 9, unit: hour}], triggers: [{matches: [{method: GET}]}]}}}"),
-			[]string{"-n", "infra", "ratelimitpolicy/over"},
-			map[string][]string{"Gateway infra/edge": {"infra/over/A GET /read* toys.acme.com", "app/own/a /write* toys.acme.com"}},
-			"omitted: limits.b of RateLimitPolicy infra/gw … limits.A of RateLimitPolicy infra/over\n",
-		},
-		"of the namespace that is given": {
-			limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", "limits: {a: "+fivePerSecond+"}"), []string{"-n", "calls"},
-			map[string][]string{"Gateway infra/back": {"infra/gw/a /toys.Store/*"}}, "",
-		},
-		"of all namespaces": {
-			limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", "limits: {a: "+fivePerSecond+"}"), []string{"-n", "calls", "-A"},
-			map[string][]string{"Gateway infra/back": {"infra/gw/a GET /read* toys.acme.com /write* toys.acme.com /toys.Store/*"}}, "",
-		},
-		"of a Service in a mesh": {
-			meshProfile + "\n---\napiVersion: policies.example.com/v2\nkind: MeshLimits\nmetadata: {namespace: app, name: own}\n" +
-				"spec: {targetRef: {group: \"\", kind: Service, name: toys}, limits: {a: " + fivePerSecond + "}}\n", nil,
-			map[string][]string{"Service app/toys": {"app/own/a /*"}}, "",
-		},
-		"of a policy that is read as it is written, in the version before": {
-			limitsAt("v1", "app", "own", onToys, "limits: {a: "+fivePerSecond+", b: {rates: [{limit: 1, window: 1s}]}, c: {rates: [{limit: 1, window: 1s}]}}") +
-				limitsAt("v1", "infra", "gw", onEdge, "defaults: {strategy: merge, limits: {d: {rates: [{limit: 1, window: 1s}]}}}"),
-			[]string{"-n", "infra", "gateway/edge"},
-			map[string][]string{"Gateway infra/edge": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"omitted: limits.b, limits.c of RateLimitPolicy app/own … format\n" +
-				"omitted: limits.d of RateLimitPolicy infra/gw … format\n",
-		},
-		"but for those that are bound to nothing": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+", b: "+fivePerSecond+", "+
-				"Z: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /reed}}]}]}}"), []string{"-n", "infra", "gateway/back"},
-			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"omitted: limits.Z of RateLimitPolicy app/own … triggers\n" +
-				"omitted: limits.b of RateLimitPolicy app/own … limits.a of RateLimitPolicy app/own\n",
-		},
-		"where no policy is": {
-			"", nil, map[string][]string{}, "no limits\n",
-		},
-		"of another kind, not even one that is not in force": {
-			"\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: own}\nspec: {targetRef: {group: gateway.networking.k8s.io, " + onToys + "}, rules: all}\n",
-			nil, map[string][]string{}, "no limits\n",
-		},
-		"of a policy that is not in force": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 0, unit: second}]}}"), nil,
-			map[string][]string{}, "no limits\n" +
-				"omitted: RateLimitPolicy app/own is Invalid: spec.limits.a.rates[0].limit: Invalid value: 0: must be at least 1\n",
-		},
-		"with what a gateway does not add": {
-			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 5, unit: second}], counters: [context.request.time, context.request.http.body]}}"),
-			[]string{"-n", "infra", "gateway/back"},
-			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"warning: limits.a of RateLimitPolicy app/own uses context.request.time, context.request.http.body, which no gateway action sets: requests may not be counted\n",
-		},
-		"beside what decides whether they hold": {
-			limitsAt("v1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}\n  when: [{predicate: 'request.path != \"/x\"'}]"), []string{"-n", "infra", "gateway/back"},
-			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"warning: when of RateLimitPolicy app/own decides whether the limits apply, which the documents cannot express\n",
-		},
-		"of listeners that differ, for the same hosts": {
-			limitsAt("v2beta1", "infra", "https", onEdge+", sectionName: https", "limits: {s: "+fivePerSecond+"}") +
-				limitsAt("v2beta1", "infra", "http", onEdge+", sectionName: http", "limits: {p: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{method: GET}]}]}}"), nil,
-			map[string][]string{"Gateway infra/edge": {"infra/http/p GET /read* toys.acme.com", "infra/https/s GET /read* toys.acme.com /write* toys.acme.com"}},
-			"warning: limits.p of RateLimitPolicy infra/http and limits.s of RateLimitPolicy infra/https on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge: " +
-				"different listeners bind different limits to the rule, which the documents cannot express\n",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Policies string
+		Args     []string
+		Want     map[string][]string
+		Stderr   string
+	}](t, "testdata/tables/render.yaml") {
 		t.Run(name, func(t *testing.T) {
-			got := runRender(t, c.policies, append(c.args, "-o", "json")...)
-			assert.Equal(t, c.want, renderedIDs(t, got))
-			assertLines(t, c.stderr, got)
+			got := runRender(t, c.Policies, append(c.Args, "-o", "json")...)
+			assert.Equal(t, c.Want, renderedIDs(t, got))
+			assertLines(t, c.Stderr, got)
 			requireSchema(t, api.KindRenderedLimitsList, got)
 		})
 	}

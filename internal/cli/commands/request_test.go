@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 var requestFiles = []string{"-f", "testdata/requests.yaml"}
@@ -44,56 +45,12 @@ func places(r *api.ServedRequest) []string {
 
 // Where requests go, and what is assumed, by Gateway API's specification.
 func TestEffectiveOfARequest(t *testing.T) {
-	for name, c := range map[string]struct {
-		args, want []string
-	}{
-		"the listener by SNI, the longest prefix": {
-			[]string{"GET https://shop.example.com/cart?x=1", "--gateway", "infra/edge"}, []string{"edge#shop shop#cart"},
-		},
-		"an exact path, with regular expressions that could be first": {
-			[]string{"https://shop.example.com/cart/checkout", "--gateway", "infra/edge"}, []string{"edge#shop shop#checkout: RegularExpressions"},
-		},
-		"a method":                       {[]string{"DELETE http://shop.example.com/cart?q=new", "-H", "X-Team: beta", "--gateway", "infra/edge"}, []string{"edge#http shop#writes"}},
-		"a header in another case":       {[]string{"http://shop.example.com/cart?q=new", "-H", "x-TEAM:beta", "--gateway", "infra/edge"}, []string{"edge#http shop#beta"}},
-		"a query parameter":              {[]string{"http://shop.example.com/cart?q=new", "--gateway", "infra/edge"}, []string{"edge#http shop#search"}},
-		"a header that is sent twice":    {[]string{"http://shop.example.com/cart", "-H", "X-Team: beta", "-H", "x-team: b", "--gateway", "infra/edge"}, []string{"edge#http shop#cart: RepeatedValues"}},
-		"a parameter that is sent twice": {[]string{"http://shop.example.com/cart?q=x&q=new", "--gateway", "infra/edge"}, []string{"edge#http shop#cart: RepeatedValues"}},
-		"all gateways, those as asked first": {
-			[]string{"https://shop.example.com/"}, []string{"edge#shop shop#all", "inner#plain shop#all: TLSTerminated"},
-		},
-		"a port that is mapped":     {[]string{"http://shop.example.com:9000/", "--gateway", "inner", "-n", "infra"}, []string{"inner#plain shop#all: Port"}},
-		"the port of the listener":  {[]string{"http://shop.example.com/", "--port", "8080"}, []string{"inner#plain shop#all"}},
-		"upper case, a dot, a port": {[]string{"HTTP://SHOP.example.COM.:80/cart", "--gateway", "infra/edge"}, []string{"edge#http shop#cart"}},
-		"a path in upper case":      {[]string{"http://shop.example.com/CART", "--gateway", "infra/edge"}, []string{"edge#http shop#all"}},
-		"double slashes":            {[]string{"http://shop.example.com//cart", "--gateway", "infra/edge"}, []string{"edge#http shop#all: PathUnchanged"}},
-		"dots":                      {[]string{"http://shop.example.com/cart/../x", "--gateway", "infra/edge"}, []string{"edge#http shop#cart: PathUnchanged"}},
-		"an escaped slash":          {[]string{"http://shop.example.com/cart%2Fx", "--gateway", "infra/edge"}, []string{"edge#http shop#all: PathUnchanged"}},
-		"an escaped letter":         {[]string{"http://shop.example.com/%63art", "--gateway", "infra/edge"}, []string{"edge#http shop#all: PathUnchanged"}},
-		"the Host header":           {[]string{"http://192.0.2.1/cart", "-H", "Host: shop.example.com", "--gateway", "infra/edge"}, []string{"edge#http shop#cart"}},
-		"a server name that is not the host": {
-			[]string{"https://a.example.com/wide", "--sni", "b.example.com", "--gateway", "infra/edge"}, []string{"edge#any: ServerName"},
-		},
-		"TCP by port":                                  {[]string{"tcp://:5432"}, []string{"edge#db db#db"}},
-		"TLS that is passed through":                   {[]string{"tls://vault.example.com:8443"}, []string{"edge#vault vault#rule-1"}},
-		"a request through TLS that is passed through": {[]string{"https://vault.example.com:8443/x"}, []string{"edge#vault vault#rule-1"}},
-		"TLS to any port":                              {[]string{"tls://vault.example.com"}, []string{"edge#vault vault#rule-1", "edge#any"}},
-		"TLS by another SNI":                           {[]string{"tls://x.example.com:8443", "--sni", "vault.example.com"}, []string{"edge#vault vault#rule-1"}},
-		"gRPC":                                         {[]string{"grpc://grpc.example.com/pkg.Shop/Buy"}, []string{"edge#http calls#method: RouteKinds"}},
-		"no rule":                                      {[]string{"https://x.example.com/x"}, []string{"edge#any"}},
-		"no route":                                     {[]string{"http://other.org/"}, []string{"edge#http"}},
-		"no listener on the port":                      {[]string{"udp://:54"}, []string{"edge#", "inner#"}},
-		"no listener for the host":                     {[]string{"http://other.org/", "--gateway", "infra/inner"}, []string{"inner#"}},
-		"producer routes":                              {[]string{"http://cart.shop/items", "--client-namespace", "other"}, []string{"cart#80 producer#items"}},
-		"consumer routes": {
-			[]string{"http://cart.shop.svc.cluster.local/items", "--client-namespace", "web"}, []string{"cart#80 consumer#everything: ConsumerRoutes"},
-		},
-		"the namespace of the client": {[]string{"http://cart/items", "--client-namespace", "shop"}, []string{"cart#80 producer#items"}},
-		"no rule in the mesh":         {[]string{"http://cart.shop/x", "--client-namespace", "other"}, []string{"cart#80"}},
-		"a route on one port only":    {[]string{"http://cart.shop/items", "--port", "81", "--client-namespace", "other"}, []string{"cart#81"}},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Args, Want []string
+	}](t, "testdata/tables/requests.yaml") {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range []string{"effective", "explain"} {
-				got := run(t, "", append(append([]string{command, "-o", "json"}, requestFiles...), append([]string{"--request"}, c.args...)...)...)
+				got := run(t, "", append(append([]string{command, "-o", "json"}, requestFiles...), append([]string{"--request"}, c.Args...)...)...)
 				require.NotEqual(t, exitError, got.code, got.stderr)
 				var request *api.ServedRequest
 				if command == "explain" {
@@ -103,7 +60,7 @@ func TestEffectiveOfARequest(t *testing.T) {
 					requireSchema(t, api.KindEffectivePolicyList, got)
 					request = decode[api.EffectivePolicyList](t, got.stdout).Request
 				}
-				assert.Equal(t, c.want, places(request))
+				assert.Equal(t, c.Want, places(request))
 				assert.Equal(t, request.Served, got.code == exitOK)
 				for _, a := range request.At {
 					assert.Equal(t, a.Served, a.Message == "")
@@ -141,20 +98,7 @@ func TestEffectiveOfARequestShowsItsPaths(t *testing.T) {
 
 // A request that nothing serves: how far it comes, and what to do.
 func TestRequestIsNotServed(t *testing.T) {
-	for request, want := range map[string]string{
-		"http://other.org/":           "not by Gateway infra/edge#http: no route for host other.org is attached to listener http; add the host to the hostnames of a route, or check its parentRefs and the allowedRoutes of the listener",
-		"https://x.example.com/":      "not by Gateway infra/edge#any: no rule of HTTPRoute app/wide matches the request; change its path, method, headers or query, or add a rule",
-		"https://a.example.com/wide":  "HTTPRoute app/wide#rule-1 is not used: its hostname *.example.com is less specific than a.example.com",
-		"tls://shop.example.com:443":  "not by Gateway infra/edge#shop: listener shop terminates TLS, and its routes are chosen by HTTP requests; set one, such as 'GET https://shop.example.com/'",
-		"tls://other.org:443":         "no listener accepts host other.org; set another host, or add a listener for it: there is shop (HTTPS port 443, hostname shop.example.com), any (HTTPS port 443, hostname *.example.com)",
-		"tls://other.org":             "no listener accepts TLS for host other.org on any port; set another host",
-		"udp://:54":                   "not by Gateway infra/inner: no listener accepts UDP on port 54; set another port, or add a listener: there is plain (HTTP port 8080, hostname shop.example.com)",
-		"http://x.org --port 81":      "no listener accepts HTTP on port 81 for host x.org; set another --port or host, or add a listener",
-		"http://cart.shop:82 -M web":  "not by Service shop/cart#82: Service shop/cart has no port 82; set --port to one of 80, 81",
-		"http://cart.shop:81 -M x":    "no route has Service shop/cart as a parent for clients in namespace x: the mesh forwards the request by its own rules; attach a route to the Service",
-		"http://cart.shop/nope -M x":  "no rule of HTTPRoute shop/producer matches the request, and the mesh rejects it; change its path, method, headers or query, or add a rule",
-		"https://[2001:db8::1]:443/x": "no route for host 2001:db8::1 is attached to listener http",
-	} {
+	for request, want := range tables.Read[map[string]string](t, "testdata/tables/requests-not-served.yaml") {
 		words := strings.Fields(strings.ReplaceAll(request, "-M", "--client-namespace"))
 		got := run(t, "", append(append([]string{"effective", "--request"}, words...), requestFiles...)...)
 		assert.Equal(t, exitNegative, got.code, got.stderr)
@@ -179,37 +123,12 @@ func routeManifest(name, section, more string) string {
 
 // What the answer depends on, where implementations differ.
 func TestRequestAssumptions(t *testing.T) {
-	two := gatewayManifest("[{name: a, port: 80, protocol: HTTP, hostname: a.org}, {name: b, port: 80, protocol: HTTP}]")
 	one := gatewayManifest("[{name: a, port: 80, protocol: HTTP}]")
-	regex := "rules: [{matches: [{path: {type: RegularExpression, value: '/x.*'}}]}, {matches: [{path: {type: PathPrefix, value: /xy}}]}]"
-	for name, c := range map[string]struct{ manifests, request, want string }{
-		"listeners that share their routes": {
-			two + routeManifest("r", "b", "hostnames: [a.org]"), "http://a.org/",
-			"assumed (ListenersIsolated): the gateway isolates its listeners, so that only listener a takes the request; without that, HTTPRoute infra/r#rule-1 serves it at listener b",
-		},
-		"the order of regular expressions": {
-			one + routeManifest("r", "a", regex), "http://a.org/xy",
-			"assumed (RegularExpressions): regular expressions of paths come after all other paths; if they come first in the implementation, HTTPRoute infra/r#rule-1 serves it at listener a",
-		},
-		"the syntax of regular expressions": {one + routeManifest("r", "a", regex), "http://a.org/xz", "assumed (RegularExpressions): a regular expression matches a whole value, in the syntax of RE2; the implementation may differ"},
-		"a regular expression of another syntax": {
-			one + routeManifest("r", "a", "rules: [{matches: [{path: {type: RegularExpression, value: '/x(?=y)'}}]}, {}]"), "http://a.org/xy",
-			"assumed (RegularExpressions): a regular expression of a rule on the hostname is not in the syntax of RE2, and matches nothing here",
-		},
-		"routes without a creation time": {
-			one + routeManifest("r", "a", "") + routeManifest("s", "a", ""), "http://a.org/",
-			"assumed (CreationTime): HTTPRoute infra/r has no creation time and is compared by name: on a cluster, the older one of it and HTTPRoute infra/s is first",
-		},
-		"a path that is normalized to the same rule": {one + routeManifest("r", "a", ""), "http://a.org//x", "assumed (PathUnchanged): path //x is matched as it is sent; if the gateway normalizes it to /x, the same rule serves it"},
-		"a path that is normalized to another rule": {
-			one + routeManifest("r", "a", "rules: [{}, {matches: [{path: {type: PathPrefix, value: /admin}}]}]"), "http://a.org/x/../admin/",
-			"if the gateway normalizes it to /admin/, HTTPRoute infra/r#rule-2 serves it at listener a",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct{ Manifests, Request, Want string }](t, "testdata/tables/request-assumptions.yaml") {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, c.manifests, "effective", "-f", "-", "--request", c.request)
+			got := run(t, c.Manifests, "effective", "-f", "-", "--request", c.Request)
 			require.NotEqual(t, exitError, got.code, got.stderr)
-			assert.Contains(t, got.stdout, c.want)
+			assert.Contains(t, got.stdout, c.Want)
 		})
 	}
 	got := run(t, one+routeManifest("r", "a", ""), "effective", "-f", "-", "--request", "http://a.org/x?a=1&b=2", "-H", "X: 1", "-H", "Y: 1")
@@ -235,38 +154,7 @@ func TestExplainRequestListsCandidates(t *testing.T) {
 
 // Flags that contradict each other, and values that cannot be read.
 func TestRequestErrors(t *testing.T) {
-	const usage = "; usage: kubectl overrule effective [KIND/NAME]"
-	for args, want := range map[string]string{
-		"--request http://a httproute/shop":      "invalid --request: must not be used with an object (httproute/shop)" + usage,
-		"-H a:b":                                 "invalid --header: must be used with --request" + usage,
-		"--gateway infra/edge":                   "invalid --gateway: must be used with --request" + usage,
-		"--port 80":                              "invalid --port: must be used with --request" + usage,
-		"--sni a":                                "invalid --sni: must be used with --request" + usage,
-		"--client-namespace a httproute/shop":    "invalid --client-namespace: must be used with --request" + usage,
-		"--request http://a --gateway=":          "invalid --gateway: must not be empty" + usage,
-		"--request http://a --client-namespace=": "invalid --client-namespace: must not be empty" + usage,
-		"--request=":                             `invalid request "": the URL has no scheme: must be such as 'GET https://shop.example.com/cart'`,
-		"--request shop.example.com/cart":        `invalid request "shop.example.com/cart": the URL has no scheme: must be such as 'GET https://shop.example.com/cart'`,
-		"--request http://%zz":                   `invalid request "http://%zz": invalid URL escape "%zz"`,
-		"--request http://shop.*.com":            `invalid request "http://shop.*.com": host "shop.*.com" must be a DNS name or an IP address of a request, without wildcards`,
-		"--request http://a..b":                  `invalid request "http://a..b": host "a..b" must be a DNS name or an IP address of a request, without wildcards`,
-		"--request http://a:70000":               `invalid request "http://a:70000": port "70000" must be a number from 1 to 65535`,
-		"--request https:///x":                   `invalid request "https:///x": the URL has no host`,
-		"--request http://a/%2":                  `invalid request "http://a/%2": invalid URL escape "%2"`,
-		"--request http://a -H a":                `invalid header "a": must be a name and a value such as 'X-Team: a'`,
-		"--request tcp://:1 -H a:b":              `invalid header "a:b": a TCP connection has no headers`,
-		"--request http://a --port 0":            "invalid --port 0: must be in 1-65535",
-		"--request http://a --port 65536":        "invalid --port 65536: must be in 1-65535",
-		"--request http://a --sni b":             `invalid --sni "b": must be used with a request of scheme https, grpcs or tls`,
-		"--request https://a --sni *.b":          `invalid --sni "*.b": must be a DNS name without wildcards`,
-		"--request https://a --sni 192.0.2.1":    `invalid --sni "192.0.2.1": must be a DNS name without wildcards`,
-		"--request http://a --gateway a/b/c":     `invalid --gateway "a/b/c": must be NAMESPACE/NAME or NAME`,
-		"--request http://a --gateway /b":        `invalid --gateway "/b": must be NAMESPACE/NAME or NAME`,
-		"--request http://a --gateway infra/edge --client-namespace web": "invalid --client-namespace: must not be used with --gateway",
-		"--request https://a --client-namespace web":                     "invalid --client-namespace: must be used with a request of scheme http or grpc; TLS in a mesh is not supported",
-		"--request tcp://:1 --client-namespace web":                      "invalid --client-namespace: must be used with a request of scheme http or grpc; TCP in a mesh is not supported",
-		"--request http://cart.shop.org --client-namespace web":          `invalid --request: host "cart.shop.org" must be that of a Service with --client-namespace: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local`,
-	} {
+	for args, want := range tables.Read[map[string]string](t, "testdata/tables/request-errors.yaml") {
 		got := run(t, "", append(append([]string{"effective"}, strings.Fields(args)...), requestFiles...)...)
 		assert.Equal(t, result{exitError, "", "error: " + want + "\n"}, got, args)
 	}

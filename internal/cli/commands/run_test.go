@@ -17,6 +17,7 @@ import (
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/cases"
+	"overrule.dev/overrule/test/tables"
 )
 
 // result is the exit code and the output of a command.
@@ -55,6 +56,20 @@ type errorCase struct {
 	args []string
 	code int
 	want string
+}
+
+// errorTable reads cases of a table, whose arguments spaces separate.
+func errorTable(t *testing.T, name string) map[string]errorCase {
+	t.Helper()
+	out := make(map[string]errorCase)
+	for sentence, c := range tables.Read[map[string]struct {
+		Args string
+		Code int
+		Want string
+	}](t, "testdata/tables/"+name+".yaml") {
+		out[sentence] = errorCase{strings.Fields(c.Args), c.Code, c.Want}
+	}
+	return out
 }
 
 // assertErrors runs commands, which begin with base.

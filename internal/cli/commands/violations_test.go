@@ -67,16 +67,7 @@ func TestViolations(t *testing.T) {
 }
 
 func TestViolationsErrors(t *testing.T) {
-	assertErrors(t, append(demoFiles("cluster"), "violations"), map[string]errorCase{
-		"a route":                          {[]string{"httproute/absent"}, exitNegative, "error: HTTPRoute default/absent not found\n"},
-		"a constraint":                     {[]string{"policyconstraint/absent"}, exitNegative, "error: PolicyConstraint default/absent not found\n"},
-		"a cluster's constraint":           {[]string{"clusterpolicyconstraints", "absent"}, exitNegative, "error: ClusterPolicyConstraint absent not found\n"},
-		"a kind":                           {[]string{"what/absent"}, exitError, `unknown kind "what"`},
-		"a kind without a name":            {[]string{"httproute"}, exitError, "KIND/NAME"},
-		"too many arguments":               {[]string{"httproute", "a", "b"}, exitError, `unexpected argument "b"`},
-		"a format":                         {[]string{"-o", "wide"}, exitError, `invalid value "wide" for --output`},
-		"a kind that is not a policy kind": {[]string{"--kind", "Gateway"}, exitError, "is not a policy kind"},
-	})
+	assertErrors(t, append(demoFiles("cluster"), "violations"), errorTable(t, "violations-errors"))
 }
 
 func TestViolationsOnCluster(t *testing.T) {

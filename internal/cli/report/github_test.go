@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 // workflowCommand is a command as GitHub's runner reads it.
@@ -74,63 +76,25 @@ func annotations(t *testing.T, findings ...Finding) ([]workflowCommand, []string
 }
 
 func TestGitHubAnnotations(t *testing.T) {
-	finding := func(s Severity, at Location, message string) Finding {
-		return Finding{Severity: s, Code: api.ReasonOverrideEvaded, Object: toystore, Message: message, At: at}
-	}
-	const title = "OverrideEvaded: HTTPRoute app/toystore"
-	for name, c := range map[string]struct {
-		finding Finding
-		want    workflowCommand
-	}{
-		"an error is at its columns": {
-			finding(Error, Location{File: "a/b.yaml", Line: 3, Column: 5, EndColumn: 9}, "text"),
-			workflowCommand{"error", map[string]string{"file": "a/b.yaml", "line": "3", "endLine": "3", "col": "5", "endColumn": "9", "title": title}, "text"},
-		},
-		"a warning is at its line": {
-			finding(Warning, Location{File: "./a.yaml", Line: 3}, "text"),
-			workflowCommand{"warning", map[string]string{"file": "a.yaml", "line": "3", "endLine": "3", "title": title}, "text"},
-		},
-		"a note is a notice of the file": {
-			finding(Note, Location{File: "a.yaml"}, "text"),
-			workflowCommand{"notice", map[string]string{"file": "a.yaml", "title": title}, "text"},
-		},
-		"a column without an end": {
-			finding(Error, Location{File: "a.yaml", Line: 1, Column: 2}, "text"),
-			workflowCommand{"error", map[string]string{"file": "a.yaml", "line": "1", "endLine": "1", "col": "2", "title": title}, "text"},
-		},
-		"an object of a cluster has no file": {
-			finding(Error, Location{}, "text"), workflowCommand{"error", map[string]string{"title": title}, "text"},
-		},
-		"standard input is named in the message": {
-			finding(Error, Location{File: "-", Line: 7}, "text"), workflowCommand{"error", map[string]string{"title": title}, "standard input:7: text"},
-		},
-		"an absolute file is named in the message": {
-			finding(Error, Location{File: "/a.yaml", Line: 7, Column: 2}, "text"), workflowCommand{"error", map[string]string{"title": title}, "/a.yaml:7:2: text"},
-		},
-		"an absolute file of Windows is named in the message": {
-			finding(Error, Location{File: "C:/a.yaml"}, "text"), workflowCommand{"error", map[string]string{"title": title}, "C:/a.yaml: text"},
-		},
-		"a file above the repository is named in the message": {
-			finding(Error, Location{File: "../a.yaml", Line: 1}, "text"), workflowCommand{"error", map[string]string{"title": title}, "../a.yaml:1: text"},
-		},
-		"special characters are text": {
-			finding(Error, Location{File: "a,b:c=%0A d.yaml", Line: 1}, "::warning::x\r\n::error file=a::y %25 %0A"),
-			workflowCommand{"error", map[string]string{"file": "a,b:c=%0A d.yaml", "line": "1", "endLine": "1", "title": title}, "::warning::x\r\n::error file=a::y %25 %0A"},
-		},
-		"a violation names its path": {
-			Finding{Severity: Warning, Code: api.ReasonRequirementUnmet, Object: gwAuth, Path: routePath("app", "toystore", "toys", 0), Message: "text"},
-			workflowCommand{"warning", map[string]string{"title": "RequirementUnmet: AuthPolicy infra/gw-auth"}, "text (on Gateway infra/edge#http > HTTPRoute app/toystore#toys)"},
-		},
-		"a finding without a message has its code": {
-			Finding{Code: "TooMuch"}, workflowCommand{"error", map[string]string{"title": "TooMuch"}, "TooMuch"},
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		At            Location
+		Message       string
+		Command, Text string
+		Properties    map[string]string
+	}](t, "testdata/tables/github-annotations.yaml") {
 		t.Run(name, func(t *testing.T) {
-			got, plain := annotations(t, c.finding)
-			assert.Equal(t, []workflowCommand{c.want}, got)
+			severity := Severity(slices.Index([]string{"error", "warning", "notice"}, c.Command))
+			got, plain := annotations(t, Finding{Severity: severity, Code: api.ReasonOverrideEvaded, Object: toystore, Message: c.Message, At: c.At})
+			c.Properties["title"] = "OverrideEvaded: HTTPRoute app/toystore"
+			assert.Equal(t, []workflowCommand{{c.Command, c.Properties, c.Text}}, got)
 			assert.Empty(t, plain)
 		})
 	}
+	got, _ := annotations(t, Finding{Severity: Warning, Code: api.ReasonRequirementUnmet, Object: gwAuth, Path: routePath("app", "toystore", "toys", 0), Message: "text"}, Finding{Code: "TooMuch"})
+	assert.Equal(t, []workflowCommand{
+		{"error", map[string]string{"title": "TooMuch"}, "TooMuch"},
+		{"warning", map[string]string{"title": "RequirementUnmet: AuthPolicy infra/gw-auth"}, "text (on Gateway infra/edge#http > HTTPRoute app/toystore#toys)"},
+	}, got, "a violation names its path, a finding without a message its code")
 }
 
 func TestGitHubCutsLongTexts(t *testing.T) {

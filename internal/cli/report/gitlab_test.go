@@ -3,10 +3,13 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/tables"
 )
 
 func qualities(t *testing.T, r *Report) []codeQuality {
@@ -21,39 +24,18 @@ func qualities(t *testing.T, r *Report) []codeQuality {
 
 func TestGitLab(t *testing.T) {
 	at := func(file string, line int) string { return fmt.Sprint(file, line) }
-	for name, c := range map[string]struct {
-		finding     Finding
-		severity    string
-		description string
-		location    string
-	}{
-		"an error is a blocker": {
-			Finding{Severity: Error, Code: "NoPath", Object: gwAuth, Message: "m", At: Location{File: "a.yaml", Line: 3}}, "blocker", "NoPath: AuthPolicy infra/gw-auth: m", at("a.yaml", 3),
-		},
-		"a warning is minor": {
-			Finding{Severity: Warning, Code: "NoPath", Object: gwAuth, Message: "m", At: Location{File: "./a.yaml"}}, "minor", "NoPath: AuthPolicy infra/gw-auth: m", at("a.yaml", 1),
-		},
-		"a note is information": {
-			Finding{Severity: Note, Code: "NoPath", Message: "m", At: Location{File: "a b.yaml", Line: 3}}, "info", "NoPath: m", at("a b.yaml", 3),
-		},
-		"an object of the cluster": {
-			Finding{Code: "NoPath", Object: gwAuth, Message: "m"}, "blocker", "NoPath: AuthPolicy infra/gw-auth: m", at("cluster/AuthPolicy/infra/gw-auth", 1),
-		},
-		"standard input": {
-			Finding{Code: "NoPath", Object: gwAuth, Message: "m", At: Location{File: "-", Line: 4}}, "blocker", "NoPath: AuthPolicy infra/gw-auth: standard input:4: m", at("cluster/AuthPolicy/infra/gw-auth", 1),
-		},
-		"a file outside of the repository": {
-			Finding{Code: "NoPath", Object: gwAuth, Message: "m", At: Location{File: "../a.yaml", Line: 4}}, "blocker", "NoPath: AuthPolicy infra/gw-auth: ../a.yaml:4: m", at("cluster/AuthPolicy/infra/gw-auth", 1),
-		},
-		"a name is one segment of the path": {
-			Finding{Code: "NoPath", Object: ref("", "A", "..", "b/../c\n"), Message: "m"}, "blocker", "NoPath: A ../b/../c: m", at("cluster/A/b_.._c ", 1),
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Finding     Finding
+		Severity    string
+		Description string
+		Location    string
+	}](t, "testdata/tables/gitlab.yaml") {
 		t.Run(name, func(t *testing.T) {
-			got := qualities(t, &Report{Findings: []Finding{c.finding}})
+			c.Finding.Severity = Severity(slices.Index([]string{"blocker", "minor", "info"}, c.Severity))
+			got := qualities(t, &Report{Findings: []Finding{c.Finding}})
 			require.Len(t, got, 1)
 			assert.Len(t, got[0].Fingerprint, 34)
-			assert.Equal(t, []string{c.description, "NoPath", c.severity, c.location},
+			assert.Equal(t, []string{c.Description, "NoPath", c.Severity, c.Location},
 				[]string{got[0].Description, got[0].CheckName, got[0].Severity, at(got[0].Location.Path, got[0].Location.Lines.Begin)})
 		})
 	}

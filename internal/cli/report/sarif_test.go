@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 // withoutRules returns a SARIF log without the texts of its rules, which are those of
@@ -112,26 +113,16 @@ func TestSARIFHasThe5000MostSevereResults(t *testing.T) {
 }
 
 func TestSARIFLocations(t *testing.T) {
-	for name, c := range map[string]struct {
-		at   Location
-		want string // uri, uriBaseId, startLine, startColumn, endColumn
-	}{
-		"a file with columns":          {Location{File: "a/b.yaml", Line: 3, Column: 5, EndColumn: 9}, "a/b.yaml %SRCROOT% 3 5 9"},
-		"a line":                       {Location{File: "./a/b.yaml", Line: 3}, "a/b.yaml %SRCROOT% 3 0 0"},
-		"a file":                       {Location{File: "a.yaml"}, "a.yaml %SRCROOT% 0 0 0"},
-		"special characters":           {Location{File: "a b,c:d\n#%é?[.yaml"}, "a%20b%2Cc%3Ad%0A%23%25%C3%A9%3F%5B.yaml %SRCROOT% 0 0 0"},
-		"an absolute file":             {Location{File: "/a b/c:d.yaml", Line: 1}, "file:///a%20b/c%3Ad.yaml  1 0 0"},
-		"an absolute file of Windows":  {Location{File: "C:/a b/c.yaml"}, "file:///C:/a%20b/c.yaml  0 0 0"},
-		"a file above the repository":  {Location{File: "../a.yaml"}, "../a.yaml  0 0 0"},
-		"standard input has no place":  {Location{File: "-", Line: 4}, ""},
-		"an object of the cluster too": {Location{}, ""},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		At   Location
+		Want string // uri, uriBaseId, startLine, startColumn, endColumn
+	}](t, "testdata/tables/sarif-locations.yaml") {
 		t.Run(name, func(t *testing.T) {
-			run := sarifLog(t, &Report{Findings: []Finding{{Code: "Invalid", Object: gwAuth, Message: "m", At: c.at}}})
+			run := sarifLog(t, &Report{Findings: []Finding{{Code: "Invalid", Object: gwAuth, Message: "m", At: c.At}}})
 			location := run.Results[0].Locations[0]
 			require.Len(t, location.LogicalLocations, 1)
 			assert.Equal(t, "AuthPolicy.kuadrant.io infra/gw-auth", *location.LogicalLocations[0].FullyQualifiedName)
-			assert.Equal(t, c.want, place(location.PhysicalLocation))
+			assert.Equal(t, c.Want, place(location.PhysicalLocation))
 		})
 	}
 }
