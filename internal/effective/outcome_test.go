@@ -8,63 +8,29 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/tables"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // SEMANTICS section 6: the outcome of each policy over two paths, r1 and r2.
 func TestStates(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"))
-	gw := func(spec string) string {
-		return policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\n"+spec)
-	}
-	route := func(name, spec string) string {
-		return policyDoc("Paint", "app", "of-"+name, "targetRefs: [{kind: HTTPRoute, name: "+name+"}]\n"+spec)
-	}
-	tests := map[string]struct {
-		policies []string // the first is asked for
-		want     api.State
-		paths    api.PathCounts
-	}{
-		"every rule survives on every path": {
-			[]string{gw("overrides: {a: 1}"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
-		},
-		"not every rule on every path": {
-			[]string{gw("defaults: {a: 1}"), route("r1", "a: 2")}, api.PartiallyEnforced, api.PathCounts{Total: 2, Enforced: 1, Overridden: 1},
-		},
-		"some rules on one path, none on the other": {
-			[]string{gw("defaults: {strategy: patch, a: 1, b: 1}"), route("r1", "a: 2"), route("r2", "a: 2\nb: 2")},
-			api.PartiallyEnforced, api.PathCounts{Total: 2, PartiallyEnforced: 1, Overridden: 1},
-		},
-		"no rule on any path": {
-			[]string{gw("defaults: {a: 1}"), route("r1", "a: 2"), route("r2", "b: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
-		},
-		"no block took part anywhere": {
-			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "a: 2")}, api.Inactive, api.PathCounts{Total: 2, Inactive: 2},
-		},
-		"a condition that is met on one path: enforced": {
-			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 1, Inactive: 1},
-		},
-		"inactive here and overridden there": {
-			[]string{gw("defaults: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 1, Inactive: 1},
-		},
-		"a silent block beside one that took part": {
-			[]string{gw("defaults: {a: 1}\noverrides: {when: 'has(spec.x)', b: 1}")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
-		},
-		"a policy without a rule": {
-			[]string{gw("strategy: patch"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
-		},
-		"equal values are lost": {
-			[]string{gw("defaults: {a: 1}"), route("r1", "a: 1"), route("r2", "a: 1.0")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
-		},
-		"a lost default that the same policy's override wins back": {
-			[]string{gw("defaults: {a: 1}\noverrides: {strategy: patch, a: 2}"), route("r1", "a: 3")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Gateway, R1, R2 string // specs of policies on these
+		Want            api.State
+		Paths           api.PathCounts
+	}](t, "testdata/tables/states.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := outcomeOf(t, world(t, docs(append([]string{base}, test.policies...)...)), paintRef("infra", "p"))
-			assert.Equal(t, test.want, out.State)
-			assert.Equal(t, test.paths, out.Paths)
+			policies := policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\n"+test.Gateway)
+			for name, spec := range map[string]string{"r1": test.R1, "r2": test.R2} {
+				if spec != "" {
+					policies = docs(policies, policyDoc("Paint", "app", "of-"+name, "targetRefs: [{kind: HTTPRoute, name: "+name+"}]\n"+spec))
+				}
+			}
+			out := outcomeOf(t, world(t, docs(base, policies)), paintRef("infra", "p"))
+			assert.Equal(t, test.Want, out.State)
+			assert.Equal(t, test.Paths, out.Paths)
 			assert.Equal(t, []api.Target{{Target: gatewayRef("g"), Accepted: true}}, out.Targets)
 		})
 	}
@@ -125,35 +91,25 @@ func TestOutcomeCountsLossesByWinner(t *testing.T) {
 // States of policies that are on no path.
 func TestStatesWithoutAPath(t *testing.T) {
 	const class = "kind: GatewayClass\nmetadata: {name: istio}"
-	const lonely = "HTTPRoute app/lonely is not attached to any Gateway: it has no parentRefs"
-	tests := map[string]struct {
-		spec    string
-		want    api.State
-		message string
-		reasons []api.State // by target
-	}{
-		"it cannot be read":                      {"targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1", api.Invalid, `spec.overrides: Invalid value: "number": must be an object`, []api.State{api.Invalid}},
-		"no such target":                         {"targetRefs: [{kind: HTTPRoute, name: none}]", api.TargetNotFound, "HTTPRoute app/none does not exist", []api.State{api.TargetNotFound}},
-		"no such section":                        {"targetRefs: [{kind: HTTPRoute, name: r, sectionName: none}]", api.TargetNotFound, "HTTPRoute app/r section none does not exist", []api.State{api.TargetNotFound}},
-		"another namespace":                      {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "a Paint can only target its own namespace", []api.State{api.TargetNotFound}},
-		"a class":                                {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "a namespaced Paint cannot target a GatewayClass", []api.State{api.TargetNotFound}},
-		"no path goes through it":                {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{""}},
-		"one of two targets exists":              {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}]", api.Enforced, "", []api.State{api.TargetNotFound, ""}},
-		"one target without a path, one missing": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{"", api.TargetNotFound}},
-	}
+	tests := tables.Read[map[string]struct {
+		Spec    string
+		Want    api.State
+		Message string
+		Reasons []api.State // by target
+	}](t, "testdata/tables/states-without-a-path.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, docs(class, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routeDoc("lonely", "[{}]"),
-				policyDoc("Paint", "app", "p", test.spec+"\na: 1")))
+				policyDoc("Paint", "app", "p", test.Spec+"\na: 1")))
 			out := outcomeOf(t, v, paintRef("app", "p"))
-			assert.Equal(t, test.want, out.State)
-			assert.Equal(t, test.message, out.Message)
+			assert.Equal(t, test.Want, out.State)
+			assert.Equal(t, test.Message, out.Message)
 			var reasons []api.State
 			for _, target := range out.Targets {
 				reasons = append(reasons, target.Reason)
 				assert.Equal(t, target.Reason == "", target.Accepted)
 			}
-			assert.Equal(t, test.reasons, reasons)
+			assert.Equal(t, test.Reasons, reasons)
 		})
 	}
 }
@@ -219,59 +175,6 @@ func TestExistsUnnamedRule(t *testing.T) {
 		target := policykind.Target{Ref: routeRef("r"), Section: section}
 		assert.Equal(t, want.byPosition, effective.Exists(v, &reads, target), "%s, unnamed rules", section)
 		assert.Equal(t, want.byName, effective.Exists(v, new(policykind.Kind), target), "%s", section)
-	}
-}
-
-// The examples of GEP-713 as far as our paths go: to the routes.
-func TestGEP713(t *testing.T) {
-	gateways := []string{
-		gatewayDoc("g1", "c", "http"), gatewayDoc("g2", "c", "http"),
-		routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g1"), routeDoc("r3", "[{}]", "g2"), routeDoc("r4", "[{}]", "g2"),
-	}
-	onGateway := func(g, spec string) string { return "targetRefs: [{kind: Gateway, name: " + g + "}]\n" + spec }
-	onRoute := func(r, spec string) string { return "targetRefs: [{kind: HTTPRoute, name: " + r + "}]\n" + spec }
-	tests := map[string]struct {
-		policies []string
-		want     []string
-		states   []api.State
-	}{
-		"example 2: defaults and overrides": {
-			[]string{
-				policyDoc("Paint", "infra", "p1", onGateway("g1", "color: red")), policyDoc("Paint", "app", "p2", onRoute("r1", "color: blue")),
-				policyDoc("Paint", "infra", "p3", onGateway("g2", "overrides: {color: yellow}")), policyDoc("Paint", "app", "p4", onRoute("r4", "color: green")),
-			},
-			[]string{
-				"Paint c g1/http r1#rule-1: color=blue p2/bare", "Paint c g1/http r2#rule-1: color=red p1/bare",
-				"Paint c g2/http r3#rule-1: color=yellow p3/overrides", "Paint c g2/http r4#rule-1: color=yellow p3/overrides",
-			},
-			[]api.State{api.PartiallyEnforced, api.Enforced, api.Enforced, api.Overridden},
-		},
-		"example 3: merged specs": {
-			[]string{
-				policyDoc("Paint", "infra", "p1", onGateway("g1", "colors: {dark: brown, light: red}\nstrategy: atomic")),
-				policyDoc("Paint", "app", "p2", onRoute("r1", "colors: {light: blue}")),
-				policyDoc("Paint", "infra", "p3", onGateway("g2", "overrides: {colors: {light: yellow}, strategy: patch}")),
-				policyDoc("Paint", "app", "p4", onRoute("r4", "colors: {dark: olive, light: green}")),
-			},
-			[]string{
-				"Paint c g1/http r1#rule-1: colors.light=blue p2/bare",
-				"Paint c g1/http r2#rule-1: colors.dark=brown p1/bare colors.light=red p1/bare",
-				"Paint c g2/http r3#rule-1: colors.light=yellow p3/overrides",
-				"Paint c g2/http r4#rule-1: colors.dark=olive p4/bare colors.light=yellow p3/overrides",
-			},
-			[]api.State{api.PartiallyEnforced, api.Enforced, api.Enforced, api.PartiallyEnforced},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			v := world(t, docs(append(gateways, test.policies...)...))
-			assert.Equal(t, test.want, rulesOf(walked(t, v, effective.Scope{All: true})))
-			var states []api.State
-			for _, ref := range []api.Ref{paintRef("infra", "p1"), paintRef("app", "p2"), paintRef("infra", "p3"), paintRef("app", "p4")} {
-				states = append(states, outcomeOf(t, v, ref).State)
-			}
-			assert.Equal(t, test.states, states)
-		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // twoGateways: g1 and g2 of class istio, g3 of another; r1 on g1, r2 on g1 and
@@ -72,49 +73,14 @@ func TestStacks(t *testing.T) {
 		routeDoc("r", "[{name: x}, {}]", "g"),
 	)
 	const rest = "overrides: {strategy: patch, o: NAME}\ndefaults: {strategy: patch, d: NAME}"
-	tests := map[string]struct {
-		targets map[string]string // a target and its section by the policy's name
-		want    []string
-	}{
-		"the lower the level, the stronger its defaults, the weaker its overrides": {
-			map[string]string{"gateway": "kind: Gateway, name: g", "listener": "kind: Gateway, name: g, sectionName: alt"},
-			[]string{
-				"Paint istio g/http r#x: d=gateway gateway/defaults o=gateway gateway/overrides",
-				"Paint istio g/http r#rule-2: d=gateway gateway/defaults o=gateway gateway/overrides",
-				"Paint istio g/alt r#x: d=listener listener/defaults o=gateway gateway/overrides",
-				"Paint istio g/alt r#rule-2: d=listener listener/defaults o=gateway gateway/overrides",
-			},
-		},
-		"a rule of a route is below the route": {
-			map[string]string{"route": "kind: HTTPRoute, name: r", "a-rule": "kind: HTTPRoute, name: r, sectionName: x"},
-			[]string{
-				"Paint istio g/http r#x: d=a-rule a-rule/defaults o=route route/overrides",
-				"Paint istio g/http r#rule-2: d=route route/defaults o=route route/overrides",
-				"Paint istio g/alt r#x: d=a-rule a-rule/defaults o=route route/overrides",
-				"Paint istio g/alt r#rule-2: d=route route/defaults o=route route/overrides",
-			},
-		},
-		"rule-N is the unnamed N-th": {
-			map[string]string{"rule": "kind: HTTPRoute, name: r, sectionName: rule-2"},
-			[]string{
-				"Paint istio g/http r#rule-2: d=rule rule/defaults o=rule rule/overrides",
-				"Paint istio g/alt r#rule-2: d=rule rule/defaults o=rule rule/overrides",
-			},
-		},
-		"a section that does not exist is no path": {map[string]string{"p": "kind: Gateway, name: g, sectionName: none"}, nil},
-		"the listener is above the route": {
-			map[string]string{"listener": "kind: Gateway, name: g, sectionName: http", "route": "kind: HTTPRoute, name: r, sectionName: x"},
-			[]string{
-				"Paint istio g/http r#x: d=route route/defaults o=listener listener/overrides",
-				"Paint istio g/http r#rule-2: d=listener listener/defaults o=listener listener/overrides",
-				"Paint istio g/alt r#x: d=route route/defaults o=route route/overrides",
-			},
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Targets map[string]string // a target and its section by the policy's name
+		Want    []string
+	}](t, "testdata/tables/stacks.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base)
-			for policy, target := range test.targets {
+			for policy, target := range test.Targets {
 				spec := "targetRefs: [{" + target + "}]\n" + replaceName(rest, policy)
 				namespace := "app"
 				if target[6] == 'G' {
@@ -122,7 +88,7 @@ func TestStacks(t *testing.T) {
 				}
 				v = v.With(putChange(t, v, policyDoc("Paint", namespace, policy, spec)))
 			}
-			assert.Equal(t, test.want, rulesOf(walked(t, v, effective.Scope{All: true})))
+			assert.Equal(t, test.Want, rulesOf(walked(t, v, effective.Scope{All: true})))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/tables"
 )
 
 // world is the result of the engine for manifests.
@@ -147,6 +148,27 @@ func (w *world) check(t *testing.T, all []expected) {
 	t.Helper()
 	for _, x := range all {
 		t.Run(x.sentence, func(t *testing.T) { x.check(t, w) })
+	}
+}
+
+// checkTable checks the sentences of a table: the spec on a path, the policies that affect a
+// backend, or the state of a policy and the policies that override it.
+func (w *world) checkTable(t *testing.T, name string) {
+	t.Helper()
+	for _, x := range tables.Read[[]struct {
+		Sentence, Path, Backend, Policy string
+		Spec                            map[string]any
+		State                           api.State
+		By                              []string
+	}](t, "testdata/tables/"+name+".yaml") {
+		check := hasState(x.Policy, x.State, x.By...)
+		switch {
+		case x.Path != "":
+			check = hasSpec(x.Path, x.Spec)
+		case x.Backend != "":
+			check = isAffectedBy(x.Backend, x.By...)
+		}
+		t.Run(x.Sentence, func(t *testing.T) { check(t, w) })
 	}
 }
 
