@@ -14,6 +14,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/tables"
 )
 
 // typed returns a view in which Paint has a schema.
@@ -35,50 +36,17 @@ func evaluateObject(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.O
 }
 
 func TestInvalidConstraints(t *testing.T) {
-	cases := map[string]struct {
-		before, after string
-		want          []string
-	}{
-		"it does not compile": {"", "validations: [{expression: 'effective.a >'}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.validations[0].expression, Invalid, "effective.a >", 1:14, Syntax, '<EOF>', {'[', '{', '(', '.', '!', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
-		}},
-		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.validations[0].expression, Invalid, "1", 1:1, spec.rules[0], Required`,
-		}},
-		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
-			"Warn Invalid: ClusterPolicyConstraint c, spec.rules[0], Required",
-		}},
-		"a field that the kind does not have": {"", "validations: [{expression: effective.x < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.validations[0].expression, Invalid, "effective.x < 5", 1:10`,
-		}},
-		"a text compared with a number": {"", "validations: [{expression: effective.b < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.validations[0].expression, Invalid, "effective.b < 5", 1:13, '_<_', '(string, int)'`,
-		}},
-		"an address that the kind does not have": {"", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.rules[0].path, Invalid, "x"`,
-		}},
-		"it did not fit before, either": {"rules: [{path: z, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Warn Invalid: ClusterPolicyConstraint c, spec.rules[0].path, Invalid, "x"`,
-		}},
-		"it fitted before": {"rules: [{path: a, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c, spec.rules[0].path, Invalid, "x"`,
-		}},
-		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
-		"no path violates it":         {"", "rules: [{path: a, max: 1}]", nil},
-		"all paths break it": {"", "rules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet ClusterPolicyConstraint c: 2 paths, HTTPRoute app/r rule-1, Gateway infra/g, HTTPRoute app/r rule-2",
-		}},
-		"one path breaks it": {"", "targets: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nrules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet ClusterPolicyConstraint c: 1 path, HTTPRoute app/r rule-2, Gateway infra/g",
-		}},
-	}
+	cases := tables.Read[map[string]struct {
+		Before, After string
+		Want          []string
+	}](t, "testdata/tables/constraints.yaml")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base())
-			if c.before != "" {
-				v = v.With(snapshot.Put(readConstraint(t, c.before)))
+			if c.Before != "" {
+				v = v.With(snapshot.Put(readConstraint(t, c.Before)))
 			}
-			assert.Equal(t, c.want, findings(t, evaluateObject(t, &guard.Guard{}, typed(t, v), readConstraint(t, c.after))))
+			assert.Equal(t, c.Want, findings(t, evaluateObject(t, &guard.Guard{}, typed(t, v), readConstraint(t, c.After))))
 		})
 	}
 }
