@@ -4,6 +4,7 @@ package cache
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"io"
 	"net"
@@ -29,75 +30,9 @@ import (
 )
 
 // things are one object of each kind that is read.
-const things = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: app, labels: {team: toys}}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: demo}
-spec: {controllerName: example.com/controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: edge, namespace: app}
-spec: {gatewayClassName: demo, listeners: [{name: http, protocol: HTTP, port: 80}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: web, namespace: app}
-spec: {parentRefs: [{name: edge}], hostnames: [one.example.com]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GRPCRoute
-metadata: {name: rpc, namespace: app}
-spec: {parentRefs: [{name: edge}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: TLSRoute
-metadata: {name: tls, namespace: app}
-spec: {parentRefs: [{name: edge}], hostnames: [one.example.com], rules: [{backendRefs: [{name: shop, port: 80}]}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: TCPRoute
-metadata: {name: tcp, namespace: app}
-spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: UDPRoute
-metadata: {name: udp, namespace: app}
-spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: ListenerSet
-metadata: {name: more, namespace: app}
-spec: {parentRef: {name: edge}, listeners: [{name: http, protocol: HTTP, port: 81}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: ReferenceGrant
-metadata: {name: grant, namespace: app}
-spec:
-  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: other}]
-  to: [{group: "", kind: Service}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: shop, namespace: app}
-spec: {ports: [{port: 80}]}
----
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {name: auth, namespace: app}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  defaults: {rules: {authentication: {a: {}}}}
----
-apiVersion: policies.example.com/v1
-kind: ColorPolicy
-metadata: {name: color, namespace: app}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, defaults: {colors: {light: red}}}
-`
+//
+//go:embed testdata/things.yaml
+var things string
 
 // tint is a cluster-scoped policy kind that has only a label.
 const tint = `

@@ -12,6 +12,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 // parseOptions returns the options of arguments.
@@ -63,23 +64,13 @@ func TestAuditFlag(t *testing.T) {
 }
 
 func TestInvalidArgumentsAreReported(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"argument":       {[]string{"serve"}, `unknown command "serve" for "overrule"`},
-		"unknown flag":   {[]string{"--port=1"}, "unknown flag: --port"},
-		"duration":       {[]string{"--ca-validity=long"}, `invalid value "long" for --ca-validity: time: invalid duration "long"`},
-		"enforcement":    {[]string{"--enforcement=maybe"}, `"maybe" for --enforcement`},
-		"failure policy": {[]string{"--failure-policy=fail"}, `"fail" for --failure-policy`},
-		"certificates":   {[]string{"--certificates=none"}, `"none" for --certificates`},
-		"log level":      {[]string{"--log-level=loud"}, `"loud" for --log-level`},
-		"log format":     {[]string{"--log-format=xml"}, `"xml" for --log-format`},
-		"version":        {[]string{"version", "--output=xml"}, `"xml" for --output`},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Args []string
+		Want string
+	}](t, "testdata/tables/invalid-arguments.yaml") {
 		t.Run(name, func(t *testing.T) {
-			err := runCommand(t, c.args...)
-			require.ErrorContains(t, err, c.want)
+			err := runCommand(t, c.Args...)
+			require.ErrorContains(t, err, c.Want)
 			messages.Golden(t, err.Error())
 		})
 	}

@@ -1,8 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"errors"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
@@ -27,31 +28,11 @@ func TestCacheCollector(t *testing.T) {
 			}
 		},
 	}
-	const want = `
-# HELP overrule_cache_age_seconds Time since the last event, bookmark or list of a resource.
-# TYPE overrule_cache_age_seconds gauge
-overrule_cache_age_seconds{resource="authpolicies.kuadrant.io"} 40
-overrule_cache_age_seconds{resource="httproutes"} 15
-# HELP overrule_cache_current 1 while no cache is stale.
-# TYPE overrule_cache_current gauge
-overrule_cache_current 1
-# HELP overrule_storage_restores_total How often storage was found to be restored to an earlier state.
-# TYPE overrule_storage_restores_total counter
-overrule_storage_restores_total 1
-# HELP overrule_watch_failures_total Failed lists and watches of a resource.
-# TYPE overrule_watch_failures_total counter
-overrule_watch_failures_total{resource="authpolicies.kuadrant.io"} 0
-overrule_watch_failures_total{resource="gateways"} 3
-overrule_watch_failures_total{resource="httproutes"} 5
-# HELP overrule_watch_lists_total Lists of a resource.
-# TYPE overrule_watch_lists_total counter
-overrule_watch_lists_total{resource="authpolicies.kuadrant.io"} 1
-overrule_watch_lists_total{resource="gateways"} 0
-overrule_watch_lists_total{resource="httproutes"} 2
-`
-	require.NoError(t, testutil.CollectAndCompare(f, strings.NewReader(want[1:])))
+	want, err := os.ReadFile("testdata/cache.prom")
+	require.NoError(t, err)
+	require.NoError(t, testutil.CollectAndCompare(f, bytes.NewReader(want)))
 	stale = errors.New("httproutes: no watch")
-	require.NoError(t, testutil.CollectAndCompare(f, strings.NewReader(strings.Replace(want, "\noverrule_cache_current 1", "\noverrule_cache_current 0", 1)[1:])))
+	require.NoError(t, testutil.CollectAndCompare(f, bytes.NewReader(bytes.Replace(want, []byte("\noverrule_cache_current 1"), []byte("\noverrule_cache_current 0"), 1))))
 	problems, err := testutil.CollectAndLint(f)
 	require.NoError(t, err)
 	assert.Empty(t, problems)

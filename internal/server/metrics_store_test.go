@@ -1,7 +1,8 @@
 package server
 
 import (
-	"strings"
+	"bytes"
+	"os"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -40,40 +41,13 @@ func TestStoreCollector(t *testing.T) {
 	require.NoError(t, err)
 	s.Apply(snapshot.Put(o))
 
-	const want = `
-# HELP overrule_cache_ready 1 once all kinds are listed.
-# TYPE overrule_cache_ready gauge
-overrule_cache_ready 0
-# HELP overrule_objects Gateways, listener sets and routes in the cache, by kind.
-# TYPE overrule_objects gauge
-overrule_objects{kind="GRPCRoute"} 0
-overrule_objects{kind="Gateway"} 1
-overrule_objects{kind="HTTPRoute"} 1
-overrule_objects{kind="ListenerSet"} 0
-overrule_objects{kind="TCPRoute"} 0
-overrule_objects{kind="TLSRoute"} 0
-overrule_objects{kind="UDPRoute"} 0
-overrule_objects{kind="XListenerSet"} 0
-# HELP overrule_paths Paths by policy kind and state of the policies on them: Enforced, PartiallyEnforced, Inactive, or none without a policy.
-# TYPE overrule_paths gauge
-overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Enforced"} 1
-overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Inactive"} 0
-overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="PartiallyEnforced"} 0
-overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="none"} 1
-overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Enforced"} 0
-overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Inactive"} 0
-overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="PartiallyEnforced"} 0
-overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="none"} 2
-# HELP overrule_policies Policies in the cache, by kind.
-# TYPE overrule_policies gauge
-overrule_policies{kind="AuthPolicy.kuadrant.io"} 1
-overrule_policies{kind="RateLimitPolicy.kuadrant.io"} 0
-`
+	want, err := os.ReadFile("testdata/store.prom")
+	require.NoError(t, err)
 	held := newStoreCollector(s, effective.NewEngine(), logr.Discard())
 	names := []string{"overrule_cache_ready", "overrule_objects", "overrule_paths", "overrule_policies"}
-	require.NoError(t, testutil.CollectAndCompare(held, strings.NewReader(want[1:]), names...))
+	require.NoError(t, testutil.CollectAndCompare(held, bytes.NewReader(want), names...))
 	s.Listed("gateways")
-	require.NoError(t, testutil.CollectAndCompare(held, strings.NewReader(strings.Replace(want[1:], "ready 0", "ready 1", 1)), names...))
+	require.NoError(t, testutil.CollectAndCompare(held, bytes.NewReader(bytes.Replace(want, []byte("ready 0"), []byte("ready 1"), 1)), names...))
 	problems, err := testutil.CollectAndLint(held)
 	require.NoError(t, err)
 	assert.Empty(t, problems)
