@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/test/tables"
 )
 
 func raw(json string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(json)} }
@@ -21,95 +22,30 @@ func kindAuthPolicy() metav1.GroupVersionKind {
 	return metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "AuthPolicy"}
 }
 
-// unreadable are requests of evaluated kinds without a valid object.
-var unreadable = map[string]struct {
-	request admissionv1.AdmissionRequest
-	says    string
-}{
-	"a route whose rules are a string": {
-		admissionv1.AdmissionRequest{
-			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
-			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
-		},
-		"object: decode HTTPRoute.gateway.networking.k8s.io: spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
-	},
-	"an old route whose name is a number": {
-		admissionv1.AdmissionRequest{
-			Kind: kindHTTPRoute(), Operation: admissionv1.Update,
-			OldObject: raw(`{"metadata":{"name":1}}`), Object: raw(`{"metadata":{"name":"r"}}`),
-		},
-		"oldObject: decode HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal number",
-	},
-	"a CREATE without an object": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},
-		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
-	},
-	"an UPDATE without an old object": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, Object: raw("{}")},
-		"oldObject: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
-	},
-	"a DELETE without an old object": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Delete},
-		"oldObject: Required value: DELETE of AuthPolicy.kuadrant.io has none",
-	},
-	"a DELETE of null": {
-		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Delete, OldObject: raw("null")},
-		"oldObject: Required value: DELETE of HTTPRoute.gateway.networking.k8s.io has none",
-	},
-	"a CONNECT": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Connect, Object: raw("{}")},
-		`operation: Unsupported value: "CONNECT": supported values: "CREATE", "UPDATE", "DELETE"`,
-	},
-	"no operation": {
-		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Object: raw("{}")},
-		`operation: Unsupported value: "": `,
-	},
-}
-
 func TestUnreadableWriteIsDenied(t *testing.T) {
-	for name, c := range unreadable {
+	for name, c := range tables.Read[map[string]struct {
+		Request admissionv1.AdmissionRequest
+		Says    string
+	}](t, "testdata/tables/unreadable.yaml") {
 		t.Run(name, func(t *testing.T) {
-			c.request.UID = uid
+			c.Request.UID = uid
 			d := newTestServer(t, Options{}, cluster)
-			a := d.validated(t, &c.request)
-			assert.Contains(t, said(t, a), c.says)
+			a := d.validated(t, &c.Request)
+			assert.Contains(t, said(t, a), c.Says)
 			assert.Equal(t, int32(403), a.Result.Code)
 			assert.Equal(t, metav1.StatusReasonForbidden, a.Result.Reason)
-			assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, &c.request), "mutating leaves it to validating")
+			assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, &c.Request), "mutating leaves it to validating")
 
 			d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster)
-			a = d.validated(t, &c.request)
+			a = d.validated(t, &c.Request)
 			assert.True(t, a.Allowed)
 			assert.Len(t, a.Warnings, 1)
 		})
 	}
 }
 
-// notEvaluated are requests that are none of ours.
-var notEvaluated = map[string]admissionv1.AdmissionRequest{
-	"an unknown kind": {
-		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
-		Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"p"}}`),
-	},
-	"an unknown kind with a spec of any type": {
-		Kind:      metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "UnknownPolicy"},
-		Operation: admissionv1.Update, OldObject: raw(`{"spec":1}`), Object: raw(`{"spec":[]}`),
-	},
-	"a Gateway of another group": {
-		Kind:      metav1.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Gateway"},
-		Operation: admissionv1.Delete, OldObject: raw(`{"spec":"x"}`),
-	},
-	"the status of a route": {
-		Kind: kindHTTPRoute(), SubResource: "status",
-		Operation: admissionv1.Update, OldObject: raw(`{}`), Object: raw(`{"spec":"x"}`),
-	},
-	"a subresource without objects": {
-		Kind: kindAuthPolicy(), SubResource: "scale", Operation: admissionv1.Connect,
-	},
-}
-
 func TestIgnoredWriteIsAllowed(t *testing.T) {
-	for name, r := range notEvaluated {
+	for name, r := range tables.Read[map[string]admissionv1.AdmissionRequest](t, "testdata/tables/ignored.yaml") {
 		t.Run(name, func(t *testing.T) {
 			r.UID = uid
 			d := newTestServer(t, Options{}, cluster, gatewayAuth)

@@ -23,6 +23,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/tables"
 )
 
 // tooMany is what is answered where there is too much to do.
@@ -363,22 +364,11 @@ func TestLargeReviewsShareMemory(t *testing.T) {
 }
 
 func TestUIDOfReview(t *testing.T) {
-	for name, c := range map[string]struct {
-		body, want string
-	}{
-		"as the API server writes it": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{}, cut off`, "u-1"},
-		"behind other members":        {` {"x": {"request": {"uid": "no"}}, "request": {"kind": {"uid": "no"}, "list": ["uid"], "uid": "u-2"}}`, "u-2"},
-		"nowhere":                     {`{"request": {"kind": {}}}`, ""},
-		"in no request":               {`{"uid": "no"}`, ""},
-		"in a list":                   {`[{"request": {"uid": "no"}}]`, ""},
-		"no text":                     {`{"request": {"uid": {}}}`, ""},
-		"in a request that is none":   {`{"request": "uid"}`, ""},
-		"cut off":                     {`{"request": {"uid": "u-`, ""},
-		"of an empty body":            {``, ""},
-		"of no JSON":                  {`request`, ""},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Body, Want string
+	}](t, "testdata/tables/uids.yaml") {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, string(uidOfReview(strings.NewReader(c.body))))
+			assert.Equal(t, c.Want, string(uidOfReview(strings.NewReader(c.Body))))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/webhookconfig"
+	"overrule.dev/overrule/test/tables"
 )
 
 // readers lets users get the objects of some namespaces, and records what it is asked.
@@ -148,51 +149,29 @@ func TestReviewReplacesForgedStatus(t *testing.T) {
 }
 
 func TestDeniedReviews(t *testing.T) {
-	object := func(group, kind, rest string) string {
-		return fmt.Sprintf("spec: {object: {group: %q, kind: %q, %s}}\n", group, kind, rest)
-	}
-	tests := map[string]struct {
-		rest string
-		edit func(*admissionv1.AdmissionRequest)
-		want []string // parts of the message
-	}{
-		"it is not a dry run":                 {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.DryRun = nil }, []string{"kubectl create --dry-run=server"}},
-		"it is explicitly not a dry run":      {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.DryRun = new(false) }, []string{"kubectl create --dry-run=server"}},
-		"the object is in another namespace":  {object(api.GatewayGroup, "HTTPRoute", "namespace: infra, name: toystore"), nil, []string{"spec.object.namespace", "infra", "app"}},
-		"the object is of the whole cluster":  {object(api.GatewayGroup, "GatewayClass", "name: demo"), nil, []string{"spec.object.kind", "GatewayClass"}},
-		"the kind is not read":                {object("apps", "Deployment", "name: x"), nil, []string{"spec.object.kind", "Deployment.apps", "HTTPRoute.gateway.networking.k8s.io", "AuthPolicy.kuadrant.io"}},
-		"there is no kind":                    {object("", "", "name: x"), nil, []string{"spec.object.kind: Required value"}},
-		"there is no name":                    {object(api.GatewayGroup, "HTTPRoute", "name: ''"), nil, []string{"spec.object.name: Required value"}},
-		"there is no spec":                    {"", nil, []string{"spec.object.kind: Required value", "spec.object.name: Required value"}},
-		"the spec is no object":               {"spec: 7\n", nil, []string{"invalid EffectivePolicyReview"}},
-		"the section does not exist":          {object(api.GatewayGroup, "HTTPRoute", "name: toystore, section: nope"), nil, []string{"section nope", "HTTPRoute app/toystore", "not found"}},
-		"the policy kind does not exist":      {strings.TrimSuffix(aboutRoute, "}\n") + ", policyKinds: [{group: x, kind: Why}]}\n", nil, []string{"spec.policyKinds[0]", "Why.x"}},
-		"the rule cannot be parsed":           {strings.TrimSuffix(aboutRoute, "}\n") + ", rule: 'a..b'}\n", nil, []string{"spec.rule", "a..b"}},
-		"the rule does not exist":             {strings.TrimSuffix(aboutRoute, "}\n") + ", rule: rules.nope}\n", nil, []string{"rule rules.nope", "not found"}},
-		"the part does not exist":             {strings.TrimSuffix(aboutRoute, "}\n") + ", parts: [All]}\n", nil, []string{"spec.parts[0]", "All", "Explanations"}},
-		"there are to be no paths":            {strings.TrimSuffix(aboutRoute, "}\n") + ", maxPaths: 0}\n", nil, []string{"spec.maxPaths", "at least 1"}},
-		"the request has no scheme":           {strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: shop}}\n", nil, []string{"spec.request", "shop"}},
-		"the port of the request is too high": {strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: 'http://shop', port: 70000}}\n", nil, []string{"spec.request.port", "70000"}},
-		"the gateway of the request does not exist": {
-			strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: 'http://shop', gateway: infra/nope}}\n", nil, []string{"Gateway infra/nope", "not found"},
-		},
-		"the message must not control the terminal": {object(api.GatewayGroup, "HTTPRoute", `name: "a\u001b[31m"`), nil, []string{"HTTPRoute app/a [31m"}},
-		"it is about another kind":                  {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "HTTPRoute" }, []string{"must be an EffectivePolicyReview"}},
-	}
 	d := newTestServer(t, Options{Readers: &readers{}, Enforcement: guard.EnforceAudit}, cluster, gatewayAuth)
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := policyReview(t, test.rest)
-			if test.edit != nil {
-				test.edit(r)
-			}
-			a := d.asked(t, r)
-			assertNames(t, said(t, a), test.want)
-			assert.EqualValues(t, http.StatusForbidden, a.Result.Code, "the message is shown, and nothing is retried")
-			assert.Empty(t, a.Patch)
-			assert.NotContains(t, a.Result.Message, "\x1b")
-		})
+	denied := func(t *testing.T, r *admissionv1.AdmissionRequest, want ...string) {
+		t.Helper()
+		a := d.asked(t, r)
+		assertNames(t, said(t, a), want)
+		assert.EqualValues(t, http.StatusForbidden, a.Result.Code, "the message is shown, and nothing is retried")
+		assert.Empty(t, a.Patch)
+		assert.NotContains(t, a.Result.Message, "\x1b")
 	}
+	for name, c := range tables.Read[map[string]struct {
+		Spec json.RawMessage
+		Want []string // parts of the message
+	}](t, "testdata/tables/denied-reviews.yaml") {
+		t.Run(name, func(t *testing.T) { denied(t, policyReview(t, "spec: "+string(c.Spec)), c.Want...) })
+	}
+	for _, dryRun := range []*bool{nil, new(false)} {
+		r := policyReview(t, aboutRoute)
+		r.DryRun = dryRun
+		denied(t, r, "kubectl create --dry-run=server")
+	}
+	r := policyReview(t, aboutRoute)
+	r.Kind.Kind = "HTTPRoute"
+	denied(t, r, "must be an EffectivePolicyReview")
 }
 
 // The API server validates the schema after mutating webhooks. A message that names what

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -14,96 +15,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/test/tables"
 )
 
-// badRequests are requests that hold no review.
-var badRequests = map[string]struct {
-	method, contentType string
-	body                string
-	status              int
-	says                string
-}{
-	"a GET": {
-		method: http.MethodGet, status: http.StatusMethodNotAllowed,
-		says: "method GET not allowed: must be POST",
-	},
-	"YAML": {
-		contentType: "application/yaml", body: "a: 1", status: http.StatusUnsupportedMediaType,
-		says: `unsupported content type "application/yaml": must be application/json`,
-	},
-	"no content type": {
-		contentType: "-", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `unsupported content type "": must be application/json`,
-	},
-	"a content type that cannot be read": {
-		contentType: "application/json; =", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `unsupported content type "application/json; =": must be application/json`,
-	},
-	"an empty body": {
-		status: http.StatusBadRequest, says: "request body is empty: must be an AdmissionReview",
-	},
-	"no JSON": {
-		body: "<html>", status: http.StatusBadRequest, says: "invalid AdmissionReview: invalid character '<'",
-	},
-	"JSON that is cut off": {
-		body: `{"apiVersion":"admission.k8s.io/v1","kind":"Admission`, status: http.StatusBadRequest,
-		says: "invalid AdmissionReview: unexpected end of JSON input",
-	},
-	"two reviews in one": {
-		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}{}`, status: http.StatusBadRequest,
-		says: "invalid AdmissionReview: ",
-	},
-	"JSON null": {
-		body: `null`, status: http.StatusBadRequest, says: "must be an AdmissionReview of admission.k8s.io/v1",
-	},
-	"a request that is a string": {
-		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"x"}`, status: http.StatusBadRequest,
-		says: "invalid AdmissionReview: ",
-	},
-	"the version v1beta1": {
-		body:   `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u"}}`,
-		status: http.StatusBadRequest,
-		says:   "unsupported object admission.k8s.io/v1beta1, Kind=AdmissionReview: must be an AdmissionReview of admission.k8s.io/v1",
-	},
-	"no request": {
-		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: http.StatusBadRequest,
-		says: "request.uid: Required value",
-	},
-	"no uid": {
-		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"CREATE"}}`,
-		status: http.StatusBadRequest, says: "request.uid: Required value",
-	},
-	"names in another case": {
-		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","Request":{"UID":"u"}}`,
-		status: http.StatusBadRequest, says: "request.uid: Required value",
-	},
-	"more than the limit": {
-		body: strings.Repeat(" ", 2000), status: http.StatusRequestEntityTooLarge,
-		says: "request body too large: the limit is 1024 bytes",
-	},
-}
-
 func TestInvalidReview(t *testing.T) {
-	for name, c := range badRequests {
+	for name, c := range tables.Read[map[string]struct {
+		Method, ContentType, Body, Says string
+		Status                          int
+	}](t, "testdata/tables/bad-requests.yaml") {
 		for _, path := range []string{PathValidate, PathMutate} {
 			t.Run(name+" at "+path, func(t *testing.T) {
-				d := newTestServer(t, Options{BodyLimit: 1024}, cluster)
-				method, contentType := c.method, c.contentType
-				if method == "" {
-					method = http.MethodPost
-				}
-				if contentType == "" {
-					contentType = "application/json"
-				}
-				r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.body))
+				d := newTestServer(t, Options{BodyLimit: 128}, cluster)
+				method, contentType := cmp.Or(c.Method, http.MethodPost), cmp.Or(c.ContentType, "application/json")
+				r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.Body))
 				if contentType != "-" {
 					r.Header.Set("Content-Type", contentType)
 				}
 				w := httptest.NewRecorder()
 				d.Handler().ServeHTTP(w, r)
 
-				assert.Equal(t, c.status, w.Code)
-				assert.Contains(t, w.Body.String(), c.says)
+				assert.Equal(t, c.Status, w.Code)
+				assert.Contains(t, w.Body.String(), c.Says)
 				assert.NotContains(t, w.Body.String(), `"allowed"`, "no verdict without a review")
 			})
 		}

@@ -279,9 +279,3 @@ func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	require.NoError(t, err)
 	return o
 }
-
-func TestExpensiveConditionsAreDenied(t *testing.T) {
-	d := newTestServer(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
-	message := said(t, d.validated(t, create(t, routeLimits(20))))
-	assertNames(t, message, []string{"TooMuch: RateLimitPolicy app/toystore-limits: ", "RateLimitPolicy infra/gw-limits", "3 units", "HTTPRoute app/toystore", "Gateway infra/edge", "2 rules of 2 policies"})
-}
