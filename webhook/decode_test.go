@@ -14,10 +14,6 @@ import (
 
 func raw(json string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(json)} }
 
-func kindHTTPRoute() metav1.GroupVersionKind {
-	return metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"}
-}
-
 func kindAuthPolicy() metav1.GroupVersionKind {
 	return metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "AuthPolicy"}
 }

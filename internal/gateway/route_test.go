@@ -8,14 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/test/tables"
 )
-
-func serviceRef(namespace, name string, port int32) gateway.Backend {
-	return gateway.Backend{Object: api.Ref{Kind: "Service", Namespace: namespace, Name: name}, Port: port}
-}
 
 func TestBackends(t *testing.T) {
 	tests := tables.Read[map[string]struct {

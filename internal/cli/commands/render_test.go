@@ -29,22 +29,6 @@ const (
 	onEdge        = "kind: Gateway, name: edge"
 )
 
-// meshProfile is of a kind whose paths start at Services.
-const meshProfile = `
----
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: mesh}
-spec:
-  group: policies.example.com
-  kind: MeshLimits
-  class: inherited
-  levels: [Service, Route, Rule]
-  targets: {fields: [targetRef], kinds: [{group: '', kind: Service}]}
-  rules: [limits.*]
-  binding: {rules: limits.*, version: v2}
-`
-
 // assertLines checks that each line of the standard error contains the parts of a line,
 // which "…" separates.
 func assertLines(t *testing.T, want string, got result) {
