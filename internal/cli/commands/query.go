@@ -41,9 +41,6 @@ type queryFlags struct {
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
-}
-
-func (f *queryFlags) addKinds(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
@@ -105,7 +102,7 @@ func (s *source) query(f queryFlags, args []string) (*query, error) {
 
 // queryRequest is query for the request of the flags, if there is one.
 func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
-	if r == nil || !r.given {
+	if !r.given {
 		return a.query(ctx, f, args)
 	}
 	if _, err := r.Parse(); err != nil {
