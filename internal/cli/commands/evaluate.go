@@ -256,10 +256,11 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 // reported together. A revision was checked when it was read.
 func (c *changeEvaluator) check(ctx context.Context, a *app, of *change) error {
 	if of.set != nil {
-		if err := c.validator.checkChange(ctx, of.set, c.source, of.flags.remove); err != nil {
+		kinds := c.kinds.Clone()
+		if err := c.validator.check(ctx, of.set, kinds, c.namespace, of.flags.remove); err != nil {
 			return err
 		}
-		if err := c.warnUnvalidated(ctx, a, of); err != nil {
+		if err := a.warnUnvalidated(c.unvalidated(ctx, of, kinds), "to the manifests"); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ any rule, or are not in the format of the RFC.`,
 
 // render prints the rendered limits of a query.
 func (a *app) render(ctx context.Context, flags queryFlags, format printers.Format, args []string) error {
-	q, err := a.query(ctx, flags, args)
+	q, err := a.query(ctx, question{queryFlags: flags, args: args})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 		return err
 	}
 	a.reportsProblems = ref == nil
-	q, err := a.query(ctx, flags, args)
+	q, err := a.query(ctx, question{queryFlags: flags, args: args})
 	if err != nil {
 		return err
 	}
