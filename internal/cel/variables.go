@@ -38,11 +38,6 @@ var (
 	stringMapSchema = mapSchema(stringSchema)
 )
 
-// Schemas returns the schemas of path, origins and request, by name.
-func Schemas() map[string]apiextensionsv1.JSONSchemaProps {
-	return map[string]apiextensionsv1.JSONSchemaProps{"path": pathSchema, "origins": originsSchema, "request": requestSchema}
-}
-
 type fields = map[string]apiextensionsv1.JSONSchemaProps
 
 func objectSchema(f fields) apiextensionsv1.JSONSchemaProps {

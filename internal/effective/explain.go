@@ -183,12 +183,3 @@ func (e *Effective) notEvaluated(n merge.Note) string {
 	}
 	return e.conditionText(n) + " cannot be evaluated, so the block does not apply"
 }
-
-// CompareExplanations orders explanations as CompareItems orders effective
-// policies.
-func CompareExplanations(a, b api.Explanation) int {
-	return CompareItems(
-		api.EffectivePolicy{PolicyKind: a.PolicyKind, Path: a.Path},
-		api.EffectivePolicy{PolicyKind: b.PolicyKind, Path: b.Path},
-	)
-}

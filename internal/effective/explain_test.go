@@ -173,14 +173,6 @@ func TestExplainNotes(t *testing.T) {
 	assert.Equal(t, []bool{false, true}, []bool{x.Policies[0].Blocks[0].TookPart, x.Policies[0].Blocks[1].TookPart})
 }
 
-func TestCompareExplanations(t *testing.T) {
-	a, _ := explain(t, "")
-	b := a
-	b.Path = slices.Clone(a.Path[:4])
-	assert.Positive(t, effective.CompareExplanations(a, b))
-	assert.Zero(t, effective.CompareExplanations(a, a))
-}
-
 // An explanation of a timeout of 5s includes the 9s of the route.
 func TestExplainRouteOwnValue(t *testing.T) {
 	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]"),

@@ -73,9 +73,8 @@ func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 		if c.After != api.ByOlderRoute && c.After != api.ByName {
 			continue
 		}
-		for _, r := range []*gateway.Route{a.Route, c.Route} {
-			if r.Created == merge.Undated {
-				other := otherOf(r, a.Route, c.Route)
+		for _, pair := range [][2]*gateway.Route{{a.Route, c.Route}, {c.Route, a.Route}} {
+			if r, other := pair[0], pair[1]; r.Created == merge.Undated {
 				how := "counts as the newest"
 				if other.Created == merge.Undated {
 					how = "is compared by name"
@@ -85,13 +84,6 @@ func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 			}
 		}
 	}
-}
-
-func otherOf(r, a, b *gateway.Route) *gateway.Route {
-	if r == a {
-		return b
-	}
-	return a
 }
 
 func assumeRegularExpressions(out *assumptions, a *gateway.Answer, q *gateway.Request, route routeFunc) {

@@ -87,19 +87,8 @@ func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
 // hasSection reports whether an object has a section of that name. An object that
 // is not in the view may have any.
 func hasSection(o snapshot.Object, section string) bool {
-	switch o := o.(type) {
-	case *gateway.Gateway:
-		return gateway.HasListener(o.Listeners, section, 0)
-	case *gateway.ListenerSet:
-		return gateway.HasListener(o.Listeners, section, 0)
-	case *gateway.Route:
-		return o.HasSection(section)
-	case *gateway.Service:
-		number, err := strconv.ParseInt(section, 10, 32)
-		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
-	case Reference:
+	if o, ok := o.(Reference); ok {
 		return o.Kind != gateway.KindNamespace && o.Kind != gateway.KindGatewayClass
-	default:
-		return false
 	}
+	return snapshot.HasSection(o, section)
 }

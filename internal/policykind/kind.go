@@ -184,9 +184,6 @@ func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
 	return merge.Key{}, merge.Key{}, false
 }
 
-// BindsRules reports whether rules of the kind can bind to rules of routes.
-func (k *Kind) BindsRules() bool { return k.binding != nil }
-
 // Binds reports whether a rule binds to rules of routes, and returns its name.
 func (k *Kind) Binds(rule merge.Key) (name string, ok bool) {
 	if k.binding == nil || !k.binding.matches(rule) {

@@ -17,6 +17,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/controllers/status"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/effective"
@@ -174,7 +175,10 @@ func (a *app) addHTTPSServer() error {
 }
 
 func (a *app) addAuditor() error {
-	auditor := newAuditor(a.manager, a.store, a.guard, a.leading, a.log.WithName("audit"))
+	auditor := audit.New(audit.Options{
+		Store: a.store, Violations: a.guard.Violations, Leading: a.leading,
+		Events: a.manager.GetEventRecorder("overrule"), Locate: locate(a.manager.GetAPIReader()), Log: a.log.WithName("audit"),
+	})
 	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
 }
 
@@ -197,9 +201,7 @@ func (a *app) addProbes() error { return a.manager.Add(a.probes) }
 // newReviewer returns a Reviewer whose client has no rate limit: admission
 // requests wait for its answers.
 func newReviewer(cfg *rest.Config, w *cache.Watcher) (*rights.Reviewer, error) {
-	unlimited := rest.CopyConfig(cfg)
-	unlimited.QPS, unlimited.RateLimiter = -1, nil
-	client, err := authorizationv1client.NewForConfig(unlimited)
+	client, err := authorizationv1client.NewForConfig(unlimited(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}

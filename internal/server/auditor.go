@@ -4,26 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/audit"
-	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/snapshot"
 )
-
-// newAuditor returns the background audit. Call it before s is filled.
-func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, leading func() bool, log logr.Logger) *audit.Auditor {
-	return audit.New(audit.Options{
-		Store: s, Violations: g.Violations, Leading: leading,
-		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
-	})
-}
 
 // locate returns a function that reads the uid of an object from the API server.
 func locate(reader client.Reader) audit.Locate {

@@ -25,6 +25,13 @@ func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	return cfg, nil
 }
 
+// unlimited returns a configuration of clients without a rate limit.
+func unlimited(cfg *rest.Config) *rest.Config {
+	out := rest.CopyConfig(cfg)
+	out.QPS, out.RateLimiter = -1, nil
+	return out
+}
+
 // http2Pings are the environment variables by which client-go configures HTTP/2
 // health checks: after how many idle seconds it pings a connection, and after how
 // many it closes one that does not respond. With client-go's defaults a dead

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -57,9 +56,9 @@ func (a *app) createCoordination() error {
 	if err != nil {
 		return err
 	}
-	client, err := newLeaseClient(a.config)
+	client, err := coordinationv1client.NewForConfig(unlimited(a.config)) // a rate limit would delay renewals
 	if err != nil {
-		return err
+		return fmt.Errorf("create client of Leases: %w", err)
 	}
 	log := a.log.WithName("coordination")
 	authority := a.certificates.authority
@@ -73,18 +72,6 @@ func (a *app) createCoordination() error {
 	crmetrics.Registry.MustRegister(a.coordinator.Gauge())
 	a.peerServer = &peerServer{listener: listener, tls: authority.ServerTLS(), coordinator: a.coordinator, log: log}
 	return nil
-}
-
-// newLeaseClient returns a client of Leases without a rate limit, which would delay
-// renewals.
-func newLeaseClient(cfg *rest.Config) (*coordinationv1client.CoordinationV1Client, error) {
-	unlimited := rest.CopyConfig(cfg)
-	unlimited.QPS, unlimited.RateLimiter = -1, nil
-	client, err := coordinationv1client.NewForConfig(unlimited)
-	if err != nil {
-		return nil, fmt.Errorf("create client of Leases: %w", err)
-	}
-	return client, nil
 }
 
 var errNoPeerAddress = errors.New("cannot determine the address of this replica for others: set --peer-address or $POD_IP, or, with one replica only, --coordination=none")

@@ -38,33 +38,28 @@ func (w *warningEvents) NeedLeaderElection() bool { return false }
 func (w *warningEvents) Start(ctx context.Context) error {
 	tick := time.NewTicker(warningInterval)
 	defer tick.Stop()
-	present, reported := map[string]bool{}, map[string]bool{}
+	seen := make(map[string]int)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			w.check(present, reported)
+			w.check(seen)
 		}
 	}
 }
 
-// check reports the warnings that were present at the last check, too. Each is
+// check reports the warnings that are seen for the second time in a row. Each is
 // reported once until it disappears, even if its text changes: it may contain a
 // time.
-func (w *warningEvents) check(present, reported map[string]bool) {
+func (w *warningEvents) check(seen map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(w.warnings)) {
 		err := w.warnings[name]()
 		if err == nil {
-			delete(present, name)
-			delete(reported, name)
-			continue
-		}
-		if present[name] && !reported[name] {
-			reported[name] = true
+			delete(seen, name)
+		} else if seen[name]++; seen[name] == 2 {
 			w.events.Eventf(w.regarding, nil, corev1.EventTypeWarning, warningReason(name), "Check", "%s", guard.EventNote(err.Error()))
 		}
-		present[name] = true
 	}
 }
 

@@ -83,18 +83,18 @@ func (v *View) Absent(c *constraint.Constraint) (absent []constraint.Named, all 
 func (v *View) exists(n constraint.Named) bool {
 	kind := n.Ref.PolicyKind()
 	if n.Ref.Namespace != "" || gateway.ClusterScoped(kind) {
-		return hasSection(v.Get(n.Ref), n.Section)
+		return HasSection(v.Get(n.Ref), n.Section)
 	}
 	for o := range v.Objects(kind) {
-		if o.Ref().Name == n.Ref.Name && hasSection(o, n.Section) {
+		if o.Ref().Name == n.Ref.Name && HasSection(o, n.Section) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasSection reports whether an object exists and has a section, if one is named.
-func hasSection(o Object, section string) bool {
+// HasSection reports whether an object exists and has a section, if one is named.
+func HasSection(o Object, section string) bool {
 	if o == nil || section == "" {
 		return o != nil
 	}

@@ -106,23 +106,6 @@ func (v *View) attaching(p *policykind.Policy) iter.Seq[policykind.Target] {
 	}
 }
 
-// SameReferences reports whether two objects attach the same policies to themselves, in the
-// same places.
-func (v *View) SameReferences(a, b Object) bool {
-	type reference struct {
-		to api.Ref
-		at policykind.Target
-	}
-	all := func(o Object) (out []reference) {
-		for to, t := range v.References(o) {
-			t.Ref = api.Ref{}
-			out = append(out, reference{to, t})
-		}
-		return out
-	}
-	return slices.Equal(all(a), all(b))
-}
-
 func referenceKey(to, from api.Ref) string { return objectKey(to) + objectKey(from) }
 
 func (v *View) addReferences(o Object) {

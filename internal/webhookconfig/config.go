@@ -187,13 +187,6 @@ func (r *registration) othersHold(name string, field ...any) bool {
 	})
 }
 
-// patchOperation is one operation of a JSON patch (RFC 6902).
-type patchOperation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
 // removeAdded removes what others added to our webhooks and server-side apply would keep,
 // although it keeps writes from being evaluated: a url, beside which the API server
 // rejects our Service, and conditions.
@@ -201,17 +194,18 @@ func (r *registration) removeAdded(ctx context.Context) error {
 	if r.live == nil {
 		return nil
 	}
-	ops := []patchOperation{{"add", "/metadata/resourceVersion", r.live.ResourceVersion}} // a precondition
-	for i, h := range r.live.Webhooks {
+	webhooks, added := slices.Clone(r.live.Webhooks), false
+	for i := range webhooks {
+		h := &webhooks[i]
 		if w := r.want.webhook(h.Name); w != nil && (h.ClientConfig.URL != nil || hasAdded(w.MatchConditions, h.MatchConditions)) {
-			h.ClientConfig.URL, h.ClientConfig.Service, h.MatchConditions = nil, w.ClientConfig.Service, w.MatchConditions
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d", i), h})
+			h.ClientConfig.URL, h.ClientConfig.Service, h.MatchConditions, added = nil, w.ClientConfig.Service, w.MatchConditions, true
 		}
 	}
-	if len(ops) == 1 {
+	if !added {
 		return nil
 	}
-	now, err := r.patch(ctx, types.JSONPatchType, ops, metav1.PatchOptions{})
+	metadata := map[string]string{"resourceVersion": r.live.ResourceVersion} // a precondition
+	now, err := r.patch(ctx, types.MergePatchType, map[string]any{"metadata": metadata, "webhooks": webhooks}, metav1.PatchOptions{})
 	if err == nil {
 		r.live = now
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,7 +16,7 @@ import (
 type question struct {
 	queryFlags
 	args    []string
-	request *requestFlags // nil for a command without them
+	request requestFlags // not given for a command without them
 	rule    *merge.Name
 	section string
 	parts   []api.ReviewPart
@@ -36,9 +35,8 @@ type answer struct {
 func (a *app) ask(ctx context.Context, q question) (*answer, error) {
 	out := &answer{}
 	var from lookup.Answerer
-	query, err := a.queryRequest(ctx, q.queryFlags, q.request, q.args, slices.Contains(q.parts, api.ReviewExplanations))
+	query, err := a.query(ctx, q)
 	if err == nil {
-		query.Rule, query.Section, query.Parts = q.rule, q.section, q.parts
 		for _, o := range query.Objects {
 			out.objects = append(out.objects, o.Ref())
 		}

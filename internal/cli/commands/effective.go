@@ -12,15 +12,9 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-// effectiveFlags are the flags of the effective command.
-type effectiveFlags struct {
-	queryFlags
-	request                 requestFlags
-	allPaths, withoutPolicy bool
-}
-
 func (a *app) effectiveCommand() *cobra.Command {
-	var flags effectiveFlags
+	var q question
+	var allPaths, withoutPolicy bool
 	cmd := &cobra.Command{
 		Use:   "effective [KIND/NAME]",
 		Short: "Show effective policies",
@@ -57,32 +51,33 @@ and those of --kind. --without shows only these paths.
 
   # Show what holds for a request from a pod in namespace web to a Service in the mesh
   kubectl overrule effective --request http://cart.shop/items --client-namespace web`,
-		Args: withUsage(flags.request.args(optional(objectArgs(0)))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.effective(cmd.Context(), flags, args) },
+		Args: withUsage(q.request.args(optional(objectArgs(0)))),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.args = args
+			return a.effective(cmd.Context(), q, allPaths, withoutPolicy)
+		},
 	}
-	flags.add(cmd)
-	flags.addKinds(cmd)
-	flags.request.add(cmd)
-	cmd.Flags().BoolVar(&flags.allPaths, "all-paths", false, "also show paths without a policy")
-	cmd.Flags().BoolVar(&flags.withoutPolicy, "without", false, "show only paths without a policy")
+	q.add(cmd)
+	q.request.add(cmd)
+	cmd.Flags().BoolVar(&allPaths, "all-paths", false, "also show paths without a policy")
+	cmd.Flags().BoolVar(&withoutPolicy, "without", false, "show only paths without a policy")
 	return cmd
 }
 
-func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
-	q := question{queryFlags: flags.queryFlags, args: args, request: &flags.request}
-	if !flags.withoutPolicy {
+func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy bool) error {
+	if !withoutPolicy {
 		q.parts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes}
 	}
 	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}
-	if flags.withoutPolicy && x.query != nil && len(x.query.NamedPolicies()) > 0 {
+	if withoutPolicy && x.query != nil && len(x.query.NamedPolicies()) > 0 {
 		return errWithout
 	}
 	list := api.EffectivePolicyList{Items: x.Items, Outcomes: x.Outcomes, Request: x.Request}
 	found := len(x.Items) > 0
-	if flags.allPaths || flags.withoutPolicy {
+	if allPaths || withoutPolicy {
 		if list.Items, err = x.withPathsWithoutPolicy(ctx); err != nil {
 			return err
 		}
@@ -90,7 +85,7 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 	x.note(a, found)
 	switch {
 	case x.served() != nil:
-	case flags.withoutPolicy:
+	case withoutPolicy:
 		if len(list.Items) == 0 {
 			a.infof("no paths without a policy found")
 		}

@@ -121,10 +121,8 @@ type changeEvaluator struct {
 	// kindChange is what the object being evaluated changes about kinds; nil if
 	// it is neither a PolicyProfile nor a CustomResourceDefinition.
 	kindChange *kindChange
-	// deletedNamespaces and deletedKinds were deleted by earlier objects of the
-	// change, with all objects in them.
-	deletedNamespaces map[string]bool
-	deletedKinds      map[api.PolicyKind]bool
+	// deletedKinds were deleted by earlier objects of the change, with all their objects.
+	deletedKinds map[api.PolicyKind]bool
 }
 
 // change is a change that was read, and what it is applied to.
@@ -247,7 +245,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 	}
 	c := &changeEvaluator{
 		source: s, user: user, now: s.timeOfWrite(a.now()), raw: raw, validator: a.newChangeValidator(s),
-		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
+		deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
 		OmitCounts: a.redact}
@@ -258,10 +256,11 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 // reported together. A revision was checked when it was read.
 func (c *changeEvaluator) check(ctx context.Context, a *app, of *change) error {
 	if of.set != nil {
-		if err := c.validator.checkChange(ctx, of.set, c.source, of.flags.remove); err != nil {
+		kinds := c.kinds.Clone()
+		if err := c.validator.check(ctx, of.set, kinds, c.namespace, of.flags.remove); err != nil {
 			return err
 		}
-		if err := c.warnUnvalidated(ctx, a, of); err != nil {
+		if err := a.warnUnvalidated(c.unvalidated(ctx, of, kinds), "to the manifests"); err != nil {
 			return err
 		}
 	}
@@ -321,7 +320,7 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 
 // isDeleted reports whether an earlier step deleted the namespace or the kind of an object.
 func (c *changeEvaluator) isDeleted(s step) bool {
-	return c.deletedNamespaces[s.object.Ref(c.kinds, c.namespace).Namespace] || c.deletedKinds[s.object.Kind]
+	return c.raw.deletedNamespaces[s.object.Ref(c.kinds, c.namespace).Namespace] || c.deletedKinds[s.object.Kind]
 }
 
 // apply updates the view, the kinds and the raw objects after a step that takes
@@ -340,7 +339,6 @@ func (c *changeEvaluator) apply(e evaluatedStep) {
 		}
 	}
 	if e.remove && e.object.Kind == kindNamespace {
-		c.deletedNamespaces[ref.Name] = true
 		c.raw.deletedNamespaces[ref.Name] = true
 	}
 }

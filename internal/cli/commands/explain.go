@@ -10,8 +10,7 @@ import (
 )
 
 func (a *app) explainCommand() *cobra.Command {
-	var flags queryFlags
-	var request requestFlags
+	var q question
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [RULE]",
 		Short: "Explain which policies an effective policy is made of",
@@ -39,21 +38,20 @@ decides that another rule precedes each.`,
 
   # Explain which rule of which route serves a request, and which policies hold there
   kubectl overrule explain --request 'POST https://shop.example.com/cart' --gateway infra/edge`,
-		Args: withUsage(request.args(objectArgs(1))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, &request, args) },
+		Args: withUsage(q.request.args(objectArgs(1))),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), q, args) },
 	}
-	flags.add(cmd)
-	flags.addKinds(cmd)
-	request.add(cmd)
+	q.add(cmd)
+	q.request.add(cmd)
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFlags, args []string) error {
-	rule, err := parseRule(args)
-	if err != nil {
+func (a *app) explain(ctx context.Context, q question, args []string) (err error) {
+	q.args, q.parts = args, []api.ReviewPart{api.ReviewExplanations}
+	if q.rule, err = parseRule(args); err != nil {
 		return err
 	}
-	x, err := a.ask(ctx, question{queryFlags: flags, args: args, request: request, rule: rule, parts: []api.ReviewPart{api.ReviewExplanations}})
+	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}

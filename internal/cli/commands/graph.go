@@ -52,12 +52,9 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
   # Draw one kind of policies by Graphviz
   kubectl overrule graph -A --kind AuthPolicy -o dot | dot -Tpdf > policies.pdf`,
 		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.graph(cmd.Context(), flags, format, args)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.graph(cmd.Context(), flags, format, args) },
 	}
 	flags.add(cmd)
-	flags.addKinds(cmd)
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", formatMermaid,
 		[]string{formatMermaid, formatDOT, formatSVG}, "output format: mermaid, dot or svg")
 	return cmd

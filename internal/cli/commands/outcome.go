@@ -27,7 +27,6 @@ policies are shown, or with -n those in a namespace.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.outcome(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
-	flags.addKinds(cmd)
 	return cmd
 }
 

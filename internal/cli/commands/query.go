@@ -41,23 +41,33 @@ type queryFlags struct {
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
-}
-
-func (f *queryFlags) addKinds(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
-// query loads the source and finds the object that the arguments name, if any.
-func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, error) {
-	s, err := a.loadSource(ctx, f.paths)
+// query loads the source and finds what a question is about: the object that the arguments
+// name, if any, or where a request goes.
+func (a *app) query(ctx context.Context, x question) (*query, error) {
+	if x.request.given {
+		if _, err := x.request.Parse(); err != nil {
+			return nil, err // before the cluster is read
+		}
+	}
+	s, err := a.loadSource(ctx, x.paths)
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.query(f, args)
-	if err == nil && q.Namespace != "" {
+	q, err := s.query(x.queryFlags, x.args)
+	if err != nil {
+		return nil, err
+	}
+	if q.Namespace != "" {
 		if hint := lookup.DidYouMean(q.Namespace, s.namespaces()); hint != "" {
 			a.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
 		}
+	}
+	q.Rule, q.Section, q.Parts = x.rule, x.section, x.parts
+	if x.request.given {
+		err = q.ask(&x.request.Request, slices.Contains(x.parts, api.ReviewExplanations))
 	}
 	return q, err
 }
@@ -101,21 +111,6 @@ func (s *source) query(f queryFlags, args []string) (*query, error) {
 		return nil, err
 	}
 	return q, q.checkKinds()
-}
-
-// queryRequest is query for the request of the flags, if there is one.
-func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
-	if r == nil || !r.given {
-		return a.query(ctx, f, args)
-	}
-	if _, err := r.Parse(); err != nil {
-		return nil, err // before the cluster is read
-	}
-	q, err := a.query(ctx, f, args)
-	if err != nil {
-		return nil, err
-	}
-	return q, q.ask(&r.Request, explain)
 }
 
 // checkKinds returns an error if a named policy is not of a kind that --kind selects.

@@ -11,15 +11,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// reachFlags are the flags of the reach command.
-type reachFlags struct {
-	queryFlags
-	affecting bool
-	section   string
-}
-
 func (a *app) reachCommand() *cobra.Command {
-	var flags reachFlags
+	var q question
+	var affecting bool
 	cmd := &cobra.Command{
 		Use:   "reach KIND/NAME [RULE]",
 		Short: "Show where a policy has an effect, or which policies affect an object",
@@ -42,31 +36,30 @@ The exit code is 0 even if the policy has no effect anywhere.`,
   # Show the policies that affect a rule of a route
   kubectl overrule reach -n app --affecting httproute/toystore --section toys`,
 		Args: withUsage(objectArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reach(cmd.Context(), flags, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reach(cmd.Context(), q, affecting, args) },
 	}
-	flags.add(cmd)
-	flags.addKinds(cmd)
-	cmd.Flags().BoolVar(&flags.affecting, "affecting", false, "show the policies that affect the object")
-	cmd.Flags().StringVar(&flags.section, "section", "", "limit --affecting to a listener, rule or port of the object")
+	q.add(cmd)
+	cmd.Flags().BoolVar(&affecting, "affecting", false, "show the policies that affect the object")
+	cmd.Flags().StringVar(&q.section, "section", "", "limit --affecting to a listener, rule or port of the object")
 	return cmd
 }
 
-func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error {
-	rule, err := parseRule(args)
-	if err != nil {
+func (a *app) reach(ctx context.Context, q question, affecting bool, args []string) (err error) {
+	q.args, q.parts = args, []api.ReviewPart{api.ReviewReaches}
+	if q.rule, err = parseRule(args); err != nil {
 		return err
 	}
-	if flags.section != "" && !flags.affecting {
+	if q.section != "" && !affecting {
 		return errSection
 	}
-	x, err := a.ask(ctx, question{queryFlags: flags.queryFlags, args: args, rule: rule, section: flags.section, parts: []api.ReviewPart{api.ReviewReaches}})
+	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}
 	switch policy := len(x.Reaches) > 0 && slices.Contains(x.objects, x.Reaches[0].Policy); {
-	case policy && flags.affecting:
+	case policy && affecting:
 		return fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", x.objects[0])
-	case !policy && !flags.affecting:
+	case !policy && !affecting:
 		return fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", x.objects[0])
 	}
 	if x.Message != "" {

@@ -37,19 +37,16 @@ any rule, or are not in the format of the RFC.`,
   # Render the limits of a directory of manifests as JSON
   kubectl overrule render -f manifests/ -o json`,
 		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.render(cmd.Context(), flags, format, args)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.render(cmd.Context(), flags, format, args) },
 	}
 	flags.add(cmd)
-	flags.addKinds(cmd)
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", printers.Documents, printers.RenderedFormats, "output format: documents, json or yaml")
 	return cmd
 }
 
 // render prints the rendered limits of a query.
 func (a *app) render(ctx context.Context, flags queryFlags, format printers.Format, args []string) error {
-	q, err := a.query(ctx, flags, args)
+	q, err := a.query(ctx, question{queryFlags: flags, args: args})
 	if err != nil {
 		return err
 	}

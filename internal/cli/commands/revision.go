@@ -67,7 +67,7 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 		return nil, nil, err
 	}
 	kinds := s.kinds.Clone()
-	if err := a.newChangeValidator(s).checkRevision(ctx, to, kinds, s.namespace); err != nil {
+	if err := a.newChangeValidator(s).check(ctx, to, kinds, s.namespace, false); err != nil {
 		return nil, nil, manifestErrors(err)
 	}
 	r := revisions{source: s, kinds: kinds}

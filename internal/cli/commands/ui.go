@@ -82,13 +82,7 @@ func openBrowser(link string) error {
 	return browser.OpenURL(link)
 }
 
-// closingSource is a source of the page that has something to close.
-type closingSource interface {
-	ui.Source
-	io.Closer
-}
-
-func (a *app) uiSource(ctx context.Context, paths []string) (closingSource, error) {
+func (a *app) uiSource(ctx context.Context, paths []string) (ui.Source, error) {
 	if len(paths) > 0 {
 		return a.newFileFeed(paths)
 	}

@@ -50,7 +50,7 @@ func (a *app) newFileFeed(paths []string) (*fileFeed, error) {
 	return f, err
 }
 
-// Close implements io.Closer.
+// Close implements ui.Source.
 func (f *fileFeed) Close() error { return f.files.Close() }
 
 // Name implements ui.Source.
@@ -129,7 +129,7 @@ func (a *app) newClusterFeed(ctx context.Context) (*clusterFeed, error) {
 	return f, nil
 }
 
-// Close implements io.Closer.
+// Close implements ui.Source.
 func (f *clusterFeed) Close() error {
 	f.cancel()
 	f.stopped.Wait()

@@ -51,16 +51,14 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 	return k
 }
 
-// warnUnvalidated is that of app for the objects of a change.
-func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, of *change) error {
-	kinds := c.kinds.Clone()
-	if of.flags.remove || of.set.Check(kinds, c.namespace) != nil {
-		return nil // checkChange has returned what is an error
+// unvalidated returns the policy kinds of the objects of a change that have no definition.
+func (c *changeEvaluator) unvalidated(ctx context.Context, of *change, kinds *manifest.Kinds) []api.PolicyKind {
+	if of.flags.remove {
+		return nil
 	}
-	unvalidated := slices.DeleteFunc(unvalidatedKinds(of.set.Objects, kinds), func(k api.PolicyKind) bool {
+	return slices.DeleteFunc(unvalidatedKinds(of.set.Objects, kinds), func(k api.PolicyKind) bool {
 		return c.validator.definition(ctx, kinds, k) != nil
 	})
-	return a.warnUnvalidated(unvalidated, "to the manifests")
 }
 
 // store returns an object of a change as the API server would store it. old is the
@@ -194,19 +192,13 @@ func (v *changeValidator) accepted(ctx context.Context, kinds *manifest.Kinds, o
 	return stored.Object
 }
 
-// checkChange checks the objects of a change before any is evaluated, except those that
-// the API server rejects.
-func (v *changeValidator) checkChange(ctx context.Context, set *manifest.Set, s *source, remove bool) error {
-	if remove {
-		return set.Check(s.kinds.Clone(), s.namespace)
-	}
-	return v.checkRevision(ctx, set, s.kinds.Clone(), s.namespace)
-}
-
-// checkRevision is checkChange for objects that are not deleted. It adds the kinds of the
-// set to kinds.
-func (v *changeValidator) checkRevision(ctx context.Context, set *manifest.Set, kinds *manifest.Kinds, namespace string) error {
+// check checks the objects of a change before any is evaluated, except those that the API
+// server rejects, and adds their kinds to kinds.
+func (v *changeValidator) check(ctx context.Context, set *manifest.Set, kinds *manifest.Kinds, namespace string, remove bool) error {
 	return set.CheckAccepted(kinds, namespace, func(o *manifest.Object) *manifest.Object {
+		if remove {
+			return o
+		}
 		return v.accepted(ctx, kinds, o, namespace)
 	})
 }

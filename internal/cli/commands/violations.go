@@ -53,7 +53,6 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, out, args) },
 	}
 	flags.add(cmd)
-	flags.addKinds(cmd)
 	a.addReportFlags(cmd, &out, reportFormats)
 	out.addFailOn(cmd, "if there are violations that deny a write (deny), also if one returns a warning (warn), or never")
 	return cmd
@@ -71,7 +70,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 		return err
 	}
 	a.reportsProblems = ref == nil
-	q, err := a.query(ctx, flags, args)
+	q, err := a.query(ctx, question{queryFlags: flags, args: args})
 	if err != nil {
 		return err
 	}

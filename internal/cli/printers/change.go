@@ -42,7 +42,7 @@ func changeTree(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
 			}
 		}
 	}
-	w.tree(root)
+	w.nodes(root)
 }
 
 func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {

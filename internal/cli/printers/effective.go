@@ -123,7 +123,7 @@ func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 		}
 		w.effectiveNode(at.add(item.PolicyKind.Kind), item)
 	}
-	w.tree(root)
+	w.nodes(root)
 	if len(l.Outcomes) > 0 {
 		w.blankLine()
 		outcomeRows(w, l.Outcomes)

@@ -7,16 +7,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func explainTable(w *textWriter, l *api.ExplanationList) {
+func writeExplanations(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	w.outline(w.explanationNodes(l))
-}
-
-func explainTree(w *textWriter, l *api.ExplanationList) {
-	w.request(l.Request)
-	w.message(l.Message)
-	w.tree(w.explanationNodes(l))
+	w.nodes(w.explanationNodes(l))
 }
 
 func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {

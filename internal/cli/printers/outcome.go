@@ -7,16 +7,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func outcomeTable(w *textWriter, l *api.OutcomeList) { w.outline(w.outcomeNodes(l)) }
-
-func outcomeTree(w *textWriter, l *api.OutcomeList) { w.tree(w.outcomeNodes(l)) }
-
-func (w *textWriter) outcomeNodes(l *api.OutcomeList) *node {
+func writeOutcomes(w *textWriter, l *api.OutcomeList) {
 	root := &node{}
 	for _, o := range l.Items {
 		root.add(w.outcomeHeading(o)).addAll(w.outcomeLines(o))
 	}
-	return root
+	w.nodes(root)
 }
 
 func (w *textWriter) outcomeHeading(o api.Outcome) string {

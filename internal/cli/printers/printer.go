@@ -95,7 +95,7 @@ func (p Printer) Effective(l api.EffectivePolicyList) error {
 // Explanations writes explanations.
 func (p Printer) Explanations(l api.ExplanationList) error {
 	l.TypeMeta, l.Items = meta(api.KindExplanationList), nonNil(l.Items)
-	return write(p, &l, explainTable, explainTree)
+	return write(p, &l, writeExplanations, writeExplanations)
 }
 
 // Outcomes writes the outcomes of policies.
@@ -104,7 +104,7 @@ func (p Printer) Outcomes(items []api.Outcome) error {
 	for i := range items {
 		items[i].Conditions = items[i].State.Conditions()
 	}
-	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, outcomeTable, outcomeTree)
+	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, writeOutcomes, writeOutcomes)
 }
 
 // Verdicts writes the verdicts on changes.

@@ -33,20 +33,13 @@ func profileTree(w *textWriter, l *api.ProfileList) {
 			top.add(w.paint(red, fmt.Sprintf("PolicyProfile %s is %s", r.Name, r.Reason)) + w.paint(plain, ": "+r.Message))
 		}
 	}
-	w.tree(root)
+	w.nodes(root)
 }
 
 func profileParts(p api.ProfileInForce) []namedList {
-	var levels, targets, fields []string
-	for _, l := range p.Spec.Levels {
-		levels = append(levels, string(l))
-	}
-	for _, k := range p.Spec.Targets.Kinds {
-		targets = append(targets, api.PolicyKind{Group: k.Group, Kind: k.Kind}.String())
-	}
-	for _, f := range p.Spec.Fields {
-		fields = append(fields, f.Route+" by "+f.Rule)
-	}
+	levels := texts(p.Spec.Levels, func(l api.LevelName) string { return string(l) })
+	targets := texts(p.Spec.Targets.Kinds, func(k api.TargetKind) string { return api.PolicyKind{Group: k.Group, Kind: k.Kind}.String() })
+	fields := texts(p.Spec.Fields, func(f api.RouteField) string { return f.Route + " by " + f.Rule })
 	var attachment []string
 	for _, by := range []struct {
 		name string
@@ -56,17 +49,11 @@ func profileParts(p api.ProfileInForce) []namedList {
 			attachment = append(attachment, by.name)
 		}
 	}
-	var out []namedList
-	for _, q := range []namedList{
+	return withoutEmpty([]namedList{
 		{"source", []string{source(p)}}, {"installed", []string{yesNo(p.Installed)}}, {"class", []string{string(p.Spec.Class)}},
 		{"levels", levels}, {"targets", targets}, {"attached by", attachment}, {"strategy", []string{strategies(p.Spec)}},
 		{"same target", []string{string(p.Spec.SameTarget)}}, {"fields of routes", fields},
-	} {
-		if len(q.values) > 0 {
-			out = append(out, q)
-		}
-	}
-	return out
+	})
 }
 
 func source(p api.ProfileInForce) string {
@@ -113,11 +100,7 @@ func strategies(p api.PolicyProfileSpec) string {
 	if len(p.Strategy.Allowed) == 0 {
 		return "atomic"
 	}
-	names := make([]string, len(p.Strategy.Allowed))
-	for i, s := range p.Strategy.Allowed {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(texts(p.Strategy.Allowed, func(s api.StrategyName) string { return string(s) }), ", ")
 }
 
 func profileNote(p api.ProfileInForce) string {

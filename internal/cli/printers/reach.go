@@ -2,6 +2,7 @@ package printers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -28,7 +29,7 @@ func reachTree(w *textWriter, l *api.ReachList) {
 			}
 		}
 	}
-	w.tree(root)
+	w.nodes(root)
 }
 
 // reachLine returns the summary of a policy on one line.
@@ -54,34 +55,24 @@ type namedList struct {
 }
 
 func reachParts(r api.Reach) []namedList {
-	listeners := make([]string, len(r.Listeners))
-	for i, l := range r.Listeners {
-		listeners[i] = api.Ref{Namespace: l.Namespace, Name: l.Name}.Key() + "#" + l.Section
-	}
-	var out []namedList
-	for _, p := range []namedList{
-		{"rules", r.Rules}, {"gateways", keys(r.Gateways)}, {"listeners", listeners},
-		{"services", keys(r.Services)}, {"routes", kindKeys(r.Routes)}, {"backends", kindKeys(r.Backends)},
-	} {
-		if len(p.values) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
+	listeners := texts(r.Listeners, func(l api.PathElement) string {
+		return api.Ref{Namespace: l.Namespace, Name: l.Name}.Key() + "#" + l.Section
+	})
+	return withoutEmpty([]namedList{
+		{"rules", r.Rules}, {"gateways", texts(r.Gateways, api.Ref.Key)}, {"listeners", listeners}, {"services", texts(r.Services, api.Ref.Key)},
+		{"routes", texts(r.Routes, api.Ref.String)}, {"backends", texts(r.Backends, api.Ref.String)},
+	})
 }
 
-func keys(refs []api.Ref) []string {
-	out := make([]string, len(refs))
-	for i, r := range refs {
-		out[i] = r.Key()
-	}
-	return out
+func withoutEmpty(lists []namedList) []namedList {
+	return slices.DeleteFunc(lists, func(l namedList) bool { return len(l.values) == 0 })
 }
 
-func kindKeys(refs []api.Ref) []string {
-	out := make([]string, len(refs))
-	for i, r := range refs {
-		out[i] = r.String()
+// texts returns the text of each item.
+func texts[T any](items []T, text func(T) string) []string {
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = text(item)
 	}
 	return out
 }

@@ -2,10 +2,10 @@ package printers
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -78,74 +78,47 @@ func heading(all *api.RenderedLimitsList, i int) string {
 	return text
 }
 
+// notYAML are characters that JSON may contain and YAML must escape.
+var notYAML = regexp.MustCompile(`[\x7f-\x9f\x{feff}\x{fffe}\x{ffff}]`)
+
 // writeOrdered writes plain data as YAML with the fields in the order of their
-// struct, which is that of the RFC.
+// struct, which is that of the RFC. It reads their JSON as YAML.
 func writeOrdered(out io.Writer, plain any) error {
 	text, err := marshal(plain)
 	if err != nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	node, err := ordered(decoder)
-	if err != nil {
+	text = notYAML.ReplaceAllFunc(text, func(c []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(c))[0]) })
+	var node yaml.Node
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		return err
+	}
+	if err := setBlockStyle(&node); err != nil {
 		return err
 	}
 	e := yaml.NewEncoder(out)
 	e.SetIndent(2)
 	e.CompactSeqIndent()
-	return errors.Join(e.Encode(node), e.Close())
+	return errors.Join(e.Encode(&node), e.Close())
 }
 
-// ordered decodes the next JSON value as a YAML node.
-func ordered(d *json.Decoder) (*yaml.Node, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	if open, ok := token.(json.Delim); ok {
-		return nested(d, open)
-	}
-	return scalar(token)
-}
-
-// nested decodes the rest of an object or a list.
-func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
-	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	if open == '[' {
-		out = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	}
-	for d.More() {
-		value, err := ordered(d) // names of fields are tokens, too
-		if err != nil {
-			return nil, err
-		}
-		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(flowFields, out.Content[n-1].Value) {
-			setFlowStyle(value)
-		}
-		out.Content = append(out.Content, value)
-	}
-	_, err := d.Token()
-	return out, err
-}
-
-// flowFields are fields with lists that the RFC writes on one line.
+// flowFields are fields with lists that the RFC writes on one line, as JSON does.
 var flowFields = []string{"paths", "methods", "hosts"}
 
-func setFlowStyle(list *yaml.Node) {
-	list.Style = yaml.FlowStyle
-	for _, text := range list.Content {
-		text.Style = yaml.DoubleQuotedStyle
+// setBlockStyle replaces the style of JSON, except of flowFields. Strings are quoted if
+// some version of YAML reads them as another type (on, 1:30).
+func setBlockStyle(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		return n.Encode(n.Value)
 	}
-}
-
-// scalar returns the node of a number or a string. Strings are quoted if some
-// version of YAML reads them as another type (on, 1:30).
-func scalar(token json.Token) (*yaml.Node, error) {
-	if number, ok := token.(json.Number); ok {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: number.String()}, nil
+	n.Style = 0
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains(flowFields, n.Content[i-1].Value) {
+			continue
+		}
+		if err := setBlockStyle(child); err != nil {
+			return err
+		}
 	}
-	node := &yaml.Node{}
-	err := node.Encode(token)
-	return node, err
+	return nil
 }

@@ -52,9 +52,5 @@ func conflictNote(f api.EffectiveField) string {
 	if len(f.ConflictsWith) == 0 {
 		return ""
 	}
-	kinds := make([]string, len(f.ConflictsWith))
-	for i, k := range f.ConflictsWith {
-		kinds[i] = k.String()
-	}
-	return fmt.Sprintf("conflicts with %s", strings.Join(kinds, ", "))
+	return fmt.Sprintf("conflicts with %s", strings.Join(texts(f.ConflictsWith, api.PolicyKind.String), ", "))
 }

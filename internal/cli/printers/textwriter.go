@@ -32,10 +32,11 @@ const (
 type textWriter struct {
 	text  strings.Builder
 	color bool
+	tree  bool // in the format Tree
 }
 
 func (p Printer) text(fill func(*textWriter)) []byte {
-	w := textWriter{color: p.Color}
+	w := textWriter{color: p.Color, tree: p.Format == Tree}
 	fill(&w)
 	return []byte(w.text.String())
 }

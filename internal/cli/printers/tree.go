@@ -32,19 +32,15 @@ func (n *node) addAll(labels []string) {
 	}
 }
 
-// tree writes the nodes below a root with branches.
-func (w *textWriter) tree(root *node) {
+// nodes writes the nodes below a root: with branches in a tree, else indented.
+func (w *textWriter) nodes(root *node) {
 	for _, top := range root.children {
 		w.top(top)
-		w.writeChildren(top, "")
-	}
-}
-
-// outline writes the nodes below a root, indented.
-func (w *textWriter) outline(root *node) {
-	for _, top := range root.children {
-		w.top(top)
-		w.indentChildren(top, "  ")
+		if w.tree {
+			w.writeChildren(top, "")
+		} else {
+			w.indentChildren(top, "  ")
+		}
 	}
 }
 

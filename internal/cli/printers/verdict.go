@@ -22,7 +22,7 @@ func verdictTree(w *textWriter, l *api.VerdictList) {
 	for _, v := range l.Items {
 		root.add(w.verdictLine(v)).addAll(w.findingLines(v))
 	}
-	w.tree(root)
+	w.nodes(root)
 }
 
 // verdictLine returns a verdict on one line, without its findings.

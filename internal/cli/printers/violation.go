@@ -29,7 +29,7 @@ func violationTree(w *textWriter, l *api.ViolationList) {
 			top.add(w.paint(plain, api.PathText(v.Path)))
 		}
 	}
-	w.tree(root)
+	w.nodes(root)
 }
 
 func (w *textWriter) violationHeading(v api.Violation) string {

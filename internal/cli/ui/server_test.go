@@ -84,6 +84,8 @@ func (s *fakeSource) Load(context.Context) (State, error) {
 	return s.state, s.err
 }
 
+func (s *fakeSource) Close() error { return nil }
+
 func (s *fakeSource) Wait(ctx context.Context) error {
 	select {
 	case <-s.wake:

@@ -24,6 +24,8 @@ type Source interface {
 	Load(ctx context.Context) (State, error)
 	// Wait returns when the objects, or whether they can be read, may have changed.
 	Wait(ctx context.Context) error
+	// Close ends what Wait waits for.
+	Close() error
 }
 
 // State answers questions about the objects of one moment. It is safe for concurrent

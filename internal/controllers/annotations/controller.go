@@ -51,6 +51,10 @@ type Controller struct {
 	// seen has the objects that may have marks: api.Ref to the last snapshot.Observation,
 	// without its version.
 	seen sync.Map
+
+	// Of the term in which it leads; its only worker uses them.
+	queue    workqueue.TypedRateLimitingInterface[api.Ref]
+	lastView *snapshot.View // of the last changes; nil causes a full resync
 }
 
 // New returns a Controller that observes its store, which must not contain objects yet.
@@ -94,15 +98,15 @@ func (c *Controller) logOf(ref *api.Ref) logr.Logger {
 // full resync, because the previous leader may have left stale marks. It can be called
 // again after it returned.
 func (c *Controller) Start(ctx context.Context) error {
-	t := &term{Controller: c}
+	c.lastView = nil
 	run, err := controller.NewTypedUnmanaged(controllerName, controller.TypedOptions[api.Ref]{
-		Reconciler: t, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minDelay, maxDelay),
+		Reconciler: c, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minDelay, maxDelay),
 		SkipNameValidation: new(true),  // each term has a controller of its own
 		UsePriorityQueue:   new(false), // it leaves workqueue_depth as it was when the term ended
 		LogConstructor:     c.logOf,
 	})
 	if err == nil {
-		err = run.Watch(source.TypedFunc[api.Ref](t.watch))
+		err = run.Watch(source.TypedFunc[api.Ref](c.watch))
 	}
 	if err == nil {
 		err = run.Start(ctx)

@@ -15,26 +15,17 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// term is the work of a Controller while this replica leads: the reconciler of its only
-// worker.
-type term struct {
-	*Controller
-
-	queue    workqueue.TypedRateLimitingInterface[api.Ref]
-	lastView *snapshot.View // of the last changes; nil causes a full resync
-}
-
 // changesRef is in the queue for the objects that changes affect, which are not known yet.
 var changesRef api.Ref
 
 // watch is the source of the controller.
-func (t *term) watch(ctx context.Context, q workqueue.TypedRateLimitingInterface[api.Ref]) error {
-	t.queue = q
+func (c *Controller) watch(ctx context.Context, q workqueue.TypedRateLimitingInterface[api.Ref]) error {
+	c.queue = q
 	go func() {
 		for ctx.Err() == nil {
 			q.AddAfter(changesRef, changesDelay)
 			select {
-			case <-t.changes.Wake():
+			case <-c.changes.Wake():
 			case <-ctx.Done():
 			}
 		}
@@ -45,32 +36,32 @@ func (t *term) watch(ctx context.Context, q workqueue.TypedRateLimitingInterface
 // Reconcile implements reconcile.TypedReconciler: it writes an object if its marks differ
 // from the computed ones, and has it checked again: the mutating webhook of a replica with
 // another cache may have changed what was written.
-func (t *term) Reconcile(ctx context.Context, ref api.Ref) (reconcile.Result, error) {
-	v, ready := t.opts.Store.View()
+func (c *Controller) Reconcile(ctx context.Context, ref api.Ref) (reconcile.Result, error) {
+	v, ready := c.opts.Store.View()
 	switch {
 	case ctx.Err() != nil: // the queue is being emptied
 		return reconcile.Result{}, nil
 	case !ready:
 		return reconcile.Result{RequeueAfter: changesDelay}, nil
 	case ref == changesRef:
-		return reconcile.Result{}, t.enqueueChanged(ctx)
+		return reconcile.Result{}, c.enqueueChanged(ctx)
 	}
-	value, _ := t.seen.Load(ref)
+	value, _ := c.seen.Load(ref)
 	has, known := value.(snapshot.Observation)
 	o := v.Get(ref)
 	if !known || o == nil || has.Marks.Deleting || has.Marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return reconcile.Result{}, nil
 	}
 	start := time.Now()
-	want, err := t.marksOf(ctx, v, o, has.Marks)
+	want, err := c.marksOf(ctx, v, o, has.Marks)
 	pause(ctx, start)
 	if err != nil || want.Hash() == has.Marks.Hash {
 		return reconcile.Result{}, err
 	}
 	if len(want.LeftOut) > 0 {
-		t.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", want.LeftOut)
+		c.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", want.LeftOut)
 	}
-	if err := t.opts.Write(ctx, ref, has.UID, want); err != nil && ctx.Err() == nil {
+	if err := c.opts.Write(ctx, ref, has.UID, want); err != nil && ctx.Err() == nil {
 		return reconcile.Result{}, errors.New(api.RedactToken(err.Error()))
 	}
 	return reconcile.Result{RequeueAfter: checkDelay}, nil
@@ -80,27 +71,27 @@ func (t *term) Reconcile(ctx context.Context, ref api.Ref) (reconcile.Result, er
 func pause(ctx context.Context, start time.Time) { background.Sleep(ctx, time.Since(start)) }
 
 // enqueueChanged enqueues the objects whose marks may be stale.
-func (t *term) enqueueChanged(ctx context.Context) error {
+func (c *Controller) enqueueChanged(ctx context.Context) error {
 	defer pause(ctx, time.Now())
-	changed := t.changes.Take()
-	v, _ := t.opts.Store.View()
-	before, found, objects := t.lastView, make(impact), snapshot.Objects(changed.Events)
-	t.lastView = nil // an error or a panic causes a full resync
+	changed := c.changes.Take()
+	v, _ := c.opts.Store.View()
+	before, found, objects := c.lastView, make(impact), snapshot.Objects(changed.Events)
+	c.lastView = nil // an error or a panic causes a full resync
 	if changed.All || before == nil || slices.ContainsFunc(objects, isNamespace) {
-		t.seen.Range(func(ref, _ any) bool {
+		c.seen.Range(func(ref, _ any) bool {
 			found[ref.(api.Ref)] = true
 			return true
 		})
-	} else if err := errors.Join(found.collect(ctx, t.opts.Engine, before, objects), found.collect(ctx, t.opts.Engine, v, objects)); err != nil {
+	} else if err := errors.Join(found.collect(ctx, c.opts.Engine, before, objects), found.collect(ctx, c.opts.Engine, v, objects)); err != nil {
 		return err
 	}
 	for _, ref := range changed.Marked {
 		found[ref] = true
 	}
 	for ref := range found {
-		t.queue.AddRateLimited(ref)
+		c.queue.AddRateLimited(ref)
 	}
-	t.lastView = v
+	c.lastView = v
 	return nil
 }
 
