@@ -59,6 +59,18 @@ type ProfileTargets struct {
 	//
 	// +optional
 	SetSections bool `json:"setSections,omitempty"`
+	// WholeForAll is set for kinds whose implementation does not read the sectionName of
+	// any target of a policy if it has one without, of the same kind.
+	//
+	// +optional
+	WholeForAll bool `json:"wholeForAll,omitempty"`
+	// EqualSections lists the controllers, as in spec.controllers, for which a policy on a
+	// section of a backend takes no place of one on all of it: the oldest of both counts.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	EqualSections []string `json:"equalSections,omitempty"`
 	// AllOrNone is set for kinds whose implementation accepts a policy on all of its
 	// targets or on none: one that conflicts with another policy on a target has no effect
 	// on any.
@@ -70,6 +82,11 @@ type ProfileTargets struct {
 	//
 	// +optional
 	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
+	// DefaultNamespace is the namespace of a reference without one. It defaults to that of
+	// the policy.
+	//
+	// +optional
+	DefaultNamespace string `json:"defaultNamespace,omitempty"`
 	// GlobalFrom lists the namespaces whose policies select objects by label in all
 	// namespaces, whatever namespaces is.
 	//
@@ -131,6 +148,11 @@ type TargetKind struct {
 	//
 	// +optional
 	Section SectionType `json:"section,omitempty"`
+	// Of is the kind of the core group that an object of this kind stands for, by its name:
+	// such a target counts where no policy targets that object itself.
+	//
+	// +optional
+	Of string `json:"of,omitempty"`
 	// Virtual is set for kinds without objects in the cluster: a target of such a
 	// kind is never reported as not found, and has a path of its own.
 	//

@@ -740,6 +740,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		*out = make([]ListenerTrait, len(*in))
 		copy(*out, *in)
 	}
+	if in.EqualSections != nil {
+		in, out := &in.EqualSections, &out.EqualSections
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.GlobalFrom != nil {
 		in, out := &in.GlobalFrom, &out.GlobalFrom
 		*out = make([]string, len(*in))

@@ -98,19 +98,25 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 	s.exclude(k)
 }
 
-// exclude ignores all policies of the path if one keeps the others off it, and in some kinds
-// those on a level with several.
+// exclude ignores all policies of the path if one keeps the others off it, in some kinds
+// those on a level with several, and at some gateways those on a backend with an older one.
 func (s *stack) exclude(k *kindWalk) {
-	if !s.held && k.kind.SameTarget != api.Alone {
+	alone := k.kind.SameTarget == api.Alone
+	if !s.held && !alone && !k.unread.equal {
 		return
 	}
 	kept := s.layers[:0:0]
 	for i, l := range s.layers {
-		several := k.kind.SameTarget == api.Alone && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
+		several := alone && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
 		if several {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
 		}
-		if s.held || several {
+		older := k.unread.equal && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return olderOnBackend(o, l) })
+		if older {
+			s.shared = fmt.Sprintf("policies of kind %s have no effect beside an older one on %s or a port of it: %s does not prefer ports",
+				k.kind.Kind, s.path.Backend.Object, s.path.Gateway.Ref())
+		}
+		if s.held || several || older {
 			s.ignored = append(s.ignored, s.policies[i])
 			continue
 		}
@@ -118,6 +124,13 @@ func (s *stack) exclude(k *kindWalk) {
 		kept = append(kept, l)
 	}
 	s.layers, s.policies, s.versions = kept, s.policies[:len(kept)], s.versions[:len(kept)]
+}
+
+// olderOnBackend reports whether a policy is on the backend of a path, or on its port, as
+// another one is, and older.
+func olderOnBackend(a, b merge.Layer) bool {
+	a.Level, b.Level = min(a.Level, int(gateway.LevelBackend)), min(b.Level, int(gateway.LevelBackend))
+	return a.Level == int(gateway.LevelBackend) && b.Level == a.Level && merge.Compare(a, b) < 0
 }
 
 // onBackend returns the policies on the backend of a path, with those on the other backends
@@ -192,7 +205,7 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 		case a.target.Consumer && a.policy.Namespace != s.client, a.target.AttachedBy == policykind.ExtensionRef:
 		case a.target.Whole():
 			if k.shape.levels[object] {
-				s.add(k, a.policy, object)
+				s.addAt(k, a.policy, object, a.target.Place)
 			}
 		case k.shape.levels[section] && through(&a.target):
 			s.add(k, a.policy, section)

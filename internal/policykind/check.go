@@ -112,8 +112,14 @@ func (c *schemaChecker) checkPath(field string, a fieldPath, below ...fieldPath)
 	}
 }
 
-// has reports whether the schema has a path below a parent.
+// has reports whether the schema has a path below a parent. A path in a variant is one in
+// the field that is read as it.
 func (c *schemaChecker) has(place, a fieldPath) bool {
+	for _, v := range c.kind.Variants {
+		if len(a) > 0 && a[0] == v.As {
+			a = append(fieldPath{v.Name}, a[1:]...)
+		}
+	}
 	return c.walk(c.schema, slices.Concat(place, a), len(place), 0)
 }
 

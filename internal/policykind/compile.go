@@ -29,7 +29,8 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	k := &Kind{PolicyProfileSpec: p, Source: source}
 	c := compiler{kind: k, spec: field.NewPath("spec")}
 	c.groupKind()
-	c.controllers()
+	c.controllers(c.spec.Child("controllers"), p.Controllers)
+	c.controllers(c.spec.Child("targets", "equalSections"), p.Targets.EqualSections)
 	c.levels()
 	c.class()
 	c.targets()
@@ -138,10 +139,10 @@ func isCustom(group string) bool {
 		(!strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".networking.k8s.io"))
 }
 
-func (c *compiler) controllers() {
-	for i, name := range c.kind.Controllers {
+func (c *compiler) controllers(at *field.Path, patterns []string) {
+	for i, name := range patterns {
 		if start := strings.TrimSuffix(name, "*"); start == "" || strings.Contains(start, "*") {
-			c.invalid(c.spec.Child("controllers").Index(i), name, "must be a controllerName, or the start of one followed by *")
+			c.invalid(at.Index(i), name, "must be a controllerName, or the start of one followed by *")
 		}
 	}
 }

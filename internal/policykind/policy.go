@@ -136,7 +136,8 @@ type Target struct {
 	// ParametersRef or the name of an annotation. It is empty if the policy names the target.
 	AttachedBy string
 	// Rule is the position of the rule with the filter that is an ExtensionRef, and Place
-	// that of the reference among those of the rule.
+	// that of the reference among those of the rule. For another target, Place is -1 if its
+	// reference is to an object that stands for it.
 	Rule, Place int
 }
 

@@ -1,6 +1,7 @@
 package policykind
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,6 +44,9 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 			r.target(at.Index(i), entry)
 		}
 	}
+	if t.WholeForAll {
+		r.widen()
+	}
 	for _, name := range t.Workloads {
 		if value, at := lookup(root, spec, name); value != nil {
 			r.selectsWorkloads(at)
@@ -50,6 +54,19 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
 		r.addImplicitTarget(root, given)
+	}
+}
+
+// widen removes the sections of targets of whose kind another one has none.
+func (r *reader) widen() {
+	p := r.policy
+	all, at := p.Targets, p.fields.targets
+	p.Targets, p.fields.targets = nil, nil
+	for i, t := range all {
+		if slices.ContainsFunc(all, func(o Target) bool { return o.Whole() && o.Ref.PolicyKind() == t.Ref.PolicyKind() }) {
+			t.Section = ""
+		}
+		r.addTarget(t, at[i])
 	}
 }
 
@@ -246,7 +263,10 @@ func (r *targetReader) checkAllowed(t *Target) {
 		t.Refused = fmt.Sprintf("a %s can only target %s %s", r.kind.Kind, t.Ref.Kind, strings.Join(kind.Names, ", "))
 	}
 	r.readSection(t, kind.Section)
-	namespace := r.stringField("namespace")
+	if kind.Of != "" {
+		t.Ref.Group, t.Ref.Kind, t.Place = "", kind.Of, -1
+	}
+	namespace := cmp.Or(r.stringField("namespace"), r.kind.Targets.DefaultNamespace)
 	switch {
 	case t.Ref.Group == api.GatewayGroup && t.Ref.Kind == kindGatewayClass:
 		t.Ref.Namespace = ""
