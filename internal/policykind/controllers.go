@@ -26,13 +26,13 @@ var builtinControllers = sync.OnceValue(func() []string {
 	return slices.Compact(out)
 })
 
-// ReadBy reports whether gateways whose GatewayClass has a controller, one that
 // PrefersSections reports whether gateways with a controller apply a policy on a section of
 // a backend in place of one on all of it.
 func (k *Kind) PrefersSections(controller string) bool {
 	return !matchesController(k.Targets.EqualSections, controller)
 }
 
+// ReadBy reports whether gateways whose GatewayClass has a controller, one that
 // KnownController reports, read policies of the kind (SEMANTICS section 1).
 func (k *Kind) ReadBy(controller string) bool {
 	return len(k.Controllers) == 0 || matchesController(k.Controllers, controller)
