@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 )
 
 // plane is a control plane in a folder. All that is known about it is in files and in
@@ -249,9 +250,10 @@ func awaitEnd(process int, wait time.Duration) (bool, error) {
 
 // awaitAPIServer waits until the API server is ready.
 func (p plane) awaitAPIServer(ctx context.Context) error {
-	// The API server writes its certificate before it listens.
+	// The API server writes its certificate before it listens. The file is there, and
+	// empty, a moment before its content is.
 	for p.find(apiServerProgram) != 0 {
-		if _, err := os.Stat(p.file(servingFile)); err == nil {
+		if _, err := cert.CertsFromFile(p.file(servingFile)); err == nil {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
