@@ -2,18 +2,20 @@ package guard
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // compareAwaited finds the overrides on requests that the write has come in by another
 // listener, where no route serves them yet. It compares them as if one did: the route that
 // is attached there next takes nothing from anyone, so that its write is too late.
-func (ev *evaluation) compareAwaited() error {
+func (ev *overrides) compareAwaited() error {
 	if !ev.editsListeners() {
 		return nil
 	}
@@ -33,14 +35,14 @@ func (ev *evaluation) compareAwaited() error {
 	if len(routes) == 0 {
 		return nil
 	}
-	o := ev.forOverrides(ev.before, ev.after.With(puts...))
-	o.requests = requests{moves: make(map[rulePlace][]flow)}
+	o := ev.variant(ev.before, ev.after.With(puts...))
+	*o.requests = requests{write: o.write, moves: make(map[rulePlace][]flow)}
 	limits, matters := o.moveLimits()
 	if !matters {
 		return nil
 	}
-	limits.Steps = &ev.requests.steps
-	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.requests.knows(from, to) }
+	limits.Steps = &ev.steps
+	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.knows(from, to) }
 	for _, entry := range entries {
 		at := o.routersOf(entry)
 		if at.before == nil || at.after == nil {
@@ -63,24 +65,24 @@ func (ev *evaluation) compareAwaited() error {
 	if len(s.Objects) == 0 {
 		return nil
 	}
-	check := func(p effective.Pair) error { return ev.checkAwaited(o, p) }
-	if err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, check); err != nil {
-		return fmt.Errorf("compare effective policies of listeners without routes: %w", err)
+	if err := ev.compareVariant(o, s, "of listeners without routes", func(p effective.Pair) error { return ev.checkAwaited(o, p) }); err != nil {
+		return err
 	}
-	ev.overrides.addOtherLosses(o.overrides.lost)
+	ev.dropKnown(o)
+	ev.addNewLosses(o)
 	return nil
 }
 
 // checkAwaited checks, with routes that are awaited, the overrides of a path whose requests
 // come in by another listener after the write, although its own would take them.
-func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
+func (ev *overrides) checkAwaited(with *overrides, p effective.Pair) error {
 	if p.Before == nil || p.After == nil || p.After.Path.Listener == nil {
 		return nil
 	}
-	with.overrides.pairs++
+	with.pairs++
 	c := overrideCheck{ev: with, paths: p}
 	was, is := p.Before.Path.Listener, p.After.Path.Listener
-	for _, m := range with.requests.from(&p.Before.Path) {
+	for _, m := range with.from(&p.Before.Path) {
 		if !m.To.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.To.IsOn(&p.After.Path) {
 			continue
 		}
@@ -102,7 +104,7 @@ func (ev *evaluation) checkAwaited(with *evaluation, p effective.Pair) error {
 
 // servedMeanwhile adds to a move what serves its request as long as no route is attached
 // where it goes. What the owner of a gateway cuts off has ended.
-func (ev *evaluation) servedMeanwhile(m flow) flow {
+func (ev *overrides) servedMeanwhile(m flow) flow {
 	if m.Request == nil {
 		m.unsure = unsureIsolation
 		return m
@@ -118,16 +120,17 @@ func (ev *evaluation) servedMeanwhile(m flow) flow {
 	return m
 }
 
-// addOtherLosses adds losses of overrides of which none was found before.
-func (o *overrides) addOtherLosses(more map[lostOverrideKey]*lostOverride) {
-	same := func(a, b lostOverrideKey) bool { return a.kind == b.kind && a.policy == b.policy && a.rule == b.rule }
-	for key := range more {
-		for known := range o.lost {
-			if same(key, known) {
-				delete(more, key)
-				break
-			}
-		}
+// dropKnown leaves out the losses of overrides of which another one was found before.
+func (ev *overrides) dropKnown(o *overrides) {
+	type override struct {
+		kind   api.PolicyKind
+		policy *merge.Policy
+		rule   string
 	}
-	o.addNewLosses(more)
+	of := func(k lostOverrideKey) override { return override{k.kind, k.policy, k.rule} }
+	known := make(map[override]bool)
+	for key := range ev.lost {
+		known[of(key)] = true
+	}
+	maps.DeleteFunc(o.lost, func(key lostOverrideKey, _ *lostOverride) bool { return known[of(key)] })
 }

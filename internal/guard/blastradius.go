@@ -20,11 +20,15 @@ import (
 
 // blastRadius is how far the write reaches.
 type blastRadius struct {
+	*write
+
 	paths      pathCounter // that change
 	unreached  pathCounter // of these, those that no request reaches
 	namespaces set[string] // of these
 	kinds      map[api.PolicyKind]*kindImpact
 	last       *kindImpact
+	gained     gainedRules
+	owner      *blastRadius // of the deletion with a new owner, nil for none
 }
 
 // kindImpact is what a write changes in the effective policies of one kind.
@@ -45,23 +49,23 @@ type kindImpact struct {
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
 // kind before the write: a profile does not raise its own.
-func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
+func (ev *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	k := p.Effective().Kind
 	if p.Before != nil {
 		k = p.Before.Kind
 	}
-	if radius.last != nil && radius.last.kind == k {
-		return radius.last
+	if ev.last != nil && ev.last.kind == k {
+		return ev.last
 	}
-	b := radius.kinds[k.Ref()]
+	b := ev.kinds[k.Ref()]
 	if b == nil {
 		b = &kindImpact{kind: k, limit: limit, lost: make(api.LostCounts)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		put(&radius.kinds, k.Ref(), b)
+		put(&ev.kinds, k.Ref(), b)
 	}
-	radius.last = b
+	ev.last = b
 	return b
 }
 
@@ -73,19 +77,19 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 	}
 }
 
-// reportBlastRadius reports how many paths the write changes, and denies it where they are
+// reportAll reports how many paths the write changes, and denies it where they are
 // more than the limit and not acknowledged. So is a new owner with which the object would be
 // deleted where that deletion needs an acknowledgement: nothing asks for it then.
-func (ev *evaluation) reportBlastRadius() {
-	if ev.ownerBlast != nil {
-		for _, b := range ev.ownerBlast.kinds {
-			ev.denyBlastRadius(b, ev.ownerCause(), "would change", false)
+func (ev *blastRadius) reportAll() {
+	if ev.owner != nil {
+		for _, b := range ev.owner.kinds {
+			ev.deny(b, ev.ownerCause(), "would change", false)
 		}
 	}
 	ev.reportGained()
-	for _, b := range ev.blast.kinds {
-		repeats := b.paths.count() == ev.blast.paths.count() && b.namespaces.count() == ev.blast.namespaces.count()
-		if ev.denyBlastRadius(b, objectText(ev.change), "changes", repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
+	for _, b := range ev.kinds {
+		repeats := b.paths.count() == ev.paths.count() && b.namespaces.count() == ev.namespaces.count()
+		if ev.deny(b, objectText(ev.change), "changes", repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
 			!b.exceeds() && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
@@ -98,8 +102,8 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
-// denyBlastRadius denies the write for want of an acknowledgement, and reports whether it did.
-func (ev *evaluation) denyBlastRadius(b *kindImpact, cause, changes string, repeats bool) bool {
+// deny denies the write for want of an acknowledgement, and reports whether it did.
+func (ev *blastRadius) deny(b *kindImpact, cause, changes string, repeats bool) bool {
 	if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) {
 		return false
 	}
@@ -114,9 +118,9 @@ func (ev *evaluation) denyBlastRadius(b *kindImpact, cause, changes string, repe
 }
 
 // limitedPaths returns the most paths of a kind with a limit.
-func (radius *blastRadius) limitedPaths() int {
+func (ev *blastRadius) limitedPaths() int {
 	most := 0
-	for _, b := range radius.kinds {
+	for _, b := range ev.kinds {
 		if b.limit > 0 {
 			most = max(most, b.paths.count())
 		}
@@ -133,24 +137,24 @@ func (k *kindImpact) text(changes string) string {
 }
 
 // reported records a finding about rules or an override that a number of paths lose.
-func (radius *blastRadius) reported(kind api.PolicyKind, paths int) {
-	if k := radius.kinds[kind]; k != nil {
+func (ev *blastRadius) reported(kind api.PolicyKind, paths int) {
+	if k := ev.kinds[kind]; k != nil {
 		k.reportedPaths = max(k.reportedPaths, paths)
 	}
 }
 
 // choosesBackend reports whether a path begins or ends since the route that is written adds
 // or drops a backend: its policies stay as they are.
-func (ev *evaluation) choosesBackend(p effective.Pair) bool {
+func (ev *blastRadius) choosesBackend(p effective.Pair) bool {
 	r, ok := ev.change.After.(*gateway.Route)
 	path := &p.Effective().Path
 	return ok && path.Backend != nil && (p.Before == nil || p.After == nil) && path.Route.Ref() == r.Ref()
 }
 
 // lost returns what paths lose, of all kinds together.
-func (radius *blastRadius) lost() []api.LostRules {
+func (ev *blastRadius) lost() []api.LostRules {
 	lost := make(api.LostCounts)
-	for _, k := range radius.kinds {
+	for _, k := range ev.kinds {
 		for _, l := range k.lost {
 			lost.Add(l)
 		}
@@ -158,17 +162,8 @@ func (radius *blastRadius) lost() []api.LostRules {
 	return lost.Sorted()
 }
 
-// ownNamespace returns the namespace of the object that is written, or that it is.
-func (ev *evaluation) ownNamespace() string {
-	ref := ev.change.Object().Ref()
-	if ref.PolicyKind() == (api.PolicyKind{Kind: gateway.KindNamespace}) {
-		return ref.Name
-	}
-	return ref.Namespace
-}
-
 // acknowledgeAdvice says how to acknowledge the write.
-func (ev *evaluation) acknowledgeAdvice(value string) string {
+func (ev *blastRadius) acknowledgeAdvice(value string) string {
 	look := "review them with kubectl overrule diff, then "
 	if ev.change.Operation != Delete {
 		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, value)
@@ -191,10 +186,10 @@ type acknowledgement struct {
 }
 
 // acknowledgement returns the acknowledgement of the write, and the one that it needs.
-func (ev *evaluation) acknowledgement() acknowledgement {
-	most := ev.blast.limitedPaths()
-	if ev.ownerBlast != nil {
-		most = max(most, ev.ownerBlast.limitedPaths())
+func (ev *blastRadius) acknowledgement() acknowledgement {
+	most := ev.limitedPaths()
+	if ev.owner != nil {
+		most = max(most, ev.owner.limitedPaths())
 	}
 	hash := ev.change.hash()
 	out := acknowledgement{wanted: fmt.Sprintf("%s-%d", hash, most)}

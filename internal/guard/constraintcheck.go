@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -14,6 +13,8 @@ import (
 
 // requirements is the state of evaluating the constraints on the paths of one write.
 type requirements struct {
+	*successors
+
 	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
 	unmet   tally[unmetKey, unmetRequirement]
@@ -46,17 +47,10 @@ type unmetRequirement struct {
 	paths int
 }
 
-// mayAffect reports whether the write may change effective policies of a kind, or their
-// paths.
-func (ev *evaluation) mayAffect(k api.PolicyKind) bool {
-	p, ok := ev.change.Object().(*policykind.Policy)
-	return !ok || p.Kind.Ref() == k
-}
-
-// checkConstraintsOnPath evaluates the constraints on a path. What the write introduces is
+// check evaluates the constraints on a path. What the write introduces is
 // treated as the constraint's enforcement says; a violation that existed before and is not
 // made worse is a warning.
-func (ev *evaluation) checkConstraintsOnPath(p effective.Pair) error {
+func (ev *requirements) check(p effective.Pair) error {
 	all := ev.after.Constraints(p.After.Kind.Ref())
 	if len(all) == 0 || !ev.mayAffect(p.After.Kind.Ref()) {
 		return nil
@@ -70,14 +64,14 @@ func (ev *evaluation) checkConstraintsOnPath(p effective.Pair) error {
 		if s == nil {
 			s = ev.inputs(p)
 		}
-		if err := ev.checkConstraintOnPath(c, level, p, s); err != nil {
+		if err := ev.checkOne(c, level, p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
+func (ev *requirements) checkOne(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
 	notBinding := !ev.binds(c, level, p)
 	found, err := ev.unmetOn(c, level, p, s, notBinding)
 	if err == nil && (len(found) > 0 || c.Reads("before")) {
@@ -88,7 +82,7 @@ func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level cons
 	}
 	for _, u := range found {
 		k := unmetKey{c, u.At, u.Message, u.before, notBinding}
-		ev.requirements.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
+		ev.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
 	}
 	return err
 }
@@ -101,7 +95,7 @@ type unmetNow struct {
 }
 
 // unmetOn returns what a constraint finds on a path, compared with the path before.
-func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, notBinding bool) ([]unmetNow, error) {
+func (ev *requirements) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, notBinding bool) ([]unmetNow, error) {
 	was, wasOn := level, false
 	if p.Before != nil {
 		was, wasOn = c.On(&p.Before.Path, ev.before)
@@ -110,9 +104,9 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 	m, ok := merge.Meter(ev.budget), true
 	switch {
 	case unchanged:
-		m, ok = ev.requirements.unchangedCost.meter(c.Ref(), ev.budget)
+		m, ok = ev.unchangedCost.meter(c.Ref(), ev.budget)
 	case notBinding:
-		m, ok = ev.requirements.notBindingCost.meter(c.Ref(), ev.budget)
+		m, ok = ev.notBindingCost.meter(c.Ref(), ev.budget)
 	}
 	if !ok { // no more may be spent on warnings
 		return nil, nil
@@ -136,7 +130,7 @@ func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, 
 // unmetByRequests compares what a constraint finds on a path with all paths before the
 // write that served requests of it. What is not met is as before where that is so for each
 // of them: a rule that takes requests from another one has to comply as that one did.
-func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, notBinding bool) ([]unmetNow, error) {
+func (ev *requirements) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, notBinding bool) ([]unmetNow, error) {
 	former, err := ev.formerPathsOf(p)
 	if err != nil || len(former.others) == 0 {
 		return found, err
@@ -167,7 +161,7 @@ func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint
 // profile or a definition, it does not bind: else a namespace could block writes to
 // objects of another one. So it is with a backend of another namespace. A ReferenceGrant
 // is part of its namespace.
-func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
+func (ev *requirements) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
 	namespace := c.Ref().Namespace
 	if namespace == "" {
 		return true
@@ -198,10 +192,10 @@ func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p 
 
 // evaluateConstraint evaluates a constraint that applies at a level, once for all paths
 // that share a fold if it reads nothing else.
-func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constraint.Level, s *pathState, m merge.Meter) (constraint.Result, error) {
+func (ev *requirements) evaluateConstraint(c *constraint.Constraint, level constraint.Level, s *pathState, m merge.Meter) (constraint.Result, error) {
 	shared := s.isComparable() && !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
 	at := resultKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
-	if known, ok := ev.requirements.results[at]; ok && shared {
+	if known, ok := ev.results[at]; ok && shared {
 		return known, nil
 	}
 	found, err := c.Evaluate(ev.inputFor(c, level, s), m)
@@ -209,7 +203,7 @@ func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constra
 		return constraint.Result{}, &constraintError{c.Ref(), err}
 	}
 	if shared {
-		put(&ev.requirements.results, at, found)
+		put(&ev.results, at, found)
 	}
 	return found, nil
 }

@@ -34,7 +34,7 @@ type pathState struct {
 // inputs returns the variables of a path; none is computed before it is read. Before the
 // write, nothing has changed: the variable before has the same value. So it is in an
 // audit.
-func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
+func (ev *requirements) inputs(p effective.Pair) *constraintInputs {
 	s := &constraintInputs{pair: p, after: ev.newPathState(p.After, p.Before, ev.after)}
 	if p.Before != nil {
 		s.before = ev.newPathState(p.Before, p.Before, ev.before)
@@ -50,7 +50,7 @@ func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
 // replacedRules returns the rules before the write whose place another policy has after
 // it, or that are removed from another policy than the one that is written. The new values
 // are not compared with theirs: the author could find these out.
-func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
+func (ev *requirements) replacedRules(p effective.Pair) map[merge.Key]bool {
 	out := make(map[merge.Key]bool)
 	if p.Before.Result == p.After.Result {
 		return out
@@ -78,7 +78,7 @@ func (in *constraintInputs) same(c *constraint.Constraint) bool {
 		(!c.Reads("path") || !in.moved())
 }
 
-func (ev *evaluation) newPathState(e, previous *effective.Effective, v *snapshot.View) *pathState {
+func (ev *requirements) newPathState(e, previous *effective.Effective, v *snapshot.View) *pathState {
 	m := &pathState{on: e, previous: previous, variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),
@@ -115,7 +115,7 @@ func (p *pathState) redacted(hide hideFunc) *cel.Variables {
 }
 
 // inputFor returns what a constraint that applies at a level reads of a path.
-func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
+func (ev *requirements) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
 	out := constraint.PathInput{Variables: m.variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
 	namespace, written := c.Ref().Namespace, ev.writtenRef()
 	if namespace == "" && m.isComparable() {
@@ -133,20 +133,12 @@ func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level,
 
 // readableVariables returns the variables with the values of the object that is written
 // alone, or all where their reader is allowed to read them.
-func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
+func (ev *requirements) readableVariables(m *pathState) *cel.Variables {
 	if ev.guard.ReadsAll {
 		return m.variables
 	}
 	written := ev.writtenRef()
 	return m.redacted(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
-}
-
-// writtenRef names the object that is written, none in an audit.
-func (ev *evaluation) writtenRef() api.Ref {
-	if o := ev.change.Object(); o != nil {
-		return o.Ref()
-	}
-	return api.Ref{}
 }
 
 // origins returns where the rules of an effective policy come from, by key.
@@ -161,7 +153,7 @@ func origins(e *effective.Effective) map[string]any {
 }
 
 // request returns who writes what. It is empty in an audit.
-func (ev *evaluation) request() map[string]any {
+func (ev *requirements) request() map[string]any {
 	user := map[string]any{"username": "", "uid": "", "groups": []any{}, "extra": map[string]any{}}
 	if u := ev.change.User; u != nil {
 		extra := make(map[string]any, len(u.Extra))

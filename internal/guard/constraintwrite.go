@@ -15,10 +15,13 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// checkConstraintWrite checks the write of a constraint: whether it is valid, where it denies
+// constraintWrite checks the write of a constraint.
+type constraintWrite struct{ *write }
+
+// check checks the write of a constraint: whether it is valid, where it denies
 // less than before, and which existing paths violate it. Existing violations are reported,
 // and do not deny the write.
-func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
+func (ev constraintWrite) check(ctx context.Context) error {
 	was, _ := ev.change.Before.(*constraint.Constraint)
 	c, ok := ev.change.After.(*constraint.Constraint)
 	if !ok || ev.change.Owner != "" {
@@ -27,17 +30,17 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 		}
 	}
 	if c.Invalid != nil {
-		ev.reportInvalidConstraint(c, c.Invalid, was != nil && was.Invalid != nil)
+		ev.reportInvalid(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
-	ev.checkValidationLimit(c)
+	maximumCheck{&requests{write: ev.write}}.checkValidationLimit(c)
 	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
 		ev.warn(api.ReasonNotRead, Finding{Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds"},
 			"%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind())
 	} else if err := ev.reportAbsentTargets(ctx, c); err != nil {
 		return err
-	} else if fault, err := ev.checkConstraintSchema(c, was, kind); err != nil || fault {
+	} else if fault, err := ev.checkSchema(c, was, kind); err != nil || fault {
 		return err
 	}
 	if err := ev.checkRelaxed(ctx, was, c); err != nil || kind == nil {
@@ -46,9 +49,9 @@ func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	return ev.checkExistingPaths(ctx, c)
 }
 
-// reportInvalidConstraint denies a constraint that is invalid; one that was invalid before stays
+// reportInvalid denies a constraint that is invalid; one that was invalid before stays
 // editable.
-func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why error, before bool) {
+func (ev constraintWrite) reportInvalid(c *constraint.Constraint, why error, before bool) {
 	var faults []string
 	all := []error{why}
 	if many, ok := errors.AsType[interface {
@@ -63,9 +66,9 @@ func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why erro
 	ev.report(api.ReasonInvalid, newly(before), Finding{What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; "))})
 }
 
-// checkConstraintSchema checks a constraint against the schema of its kind. It reports
+// checkSchema checks a constraint against the schema of its kind. It reports
 // whether the constraint is invalid.
-func (ev *evaluation) checkConstraintSchema(c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
+func (ev constraintWrite) checkSchema(c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
 	schema, err := ev.after.KindConfig().Schema(kind.Ref())
 	if err != nil {
 		return false, err
@@ -76,7 +79,7 @@ func (ev *evaluation) checkConstraintSchema(c, was *constraint.Constraint, kind 
 		return false, nil
 	}
 	before := was != nil && was.PolicyKind() == c.PolicyKind() && (was.Invalid != nil || was.Check(shape) != nil)
-	ev.reportInvalidConstraint(c, fault, before)
+	ev.reportInvalid(c, fault, before)
 	return true, nil
 }
 
@@ -92,12 +95,12 @@ func contentPaths(k *policykind.Kind) [][]string {
 }
 
 // checkExistingPaths reports which existing paths violate a constraint.
-func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint) error {
+func (ev constraintWrite) checkExistingPaths(ctx context.Context, c *constraint.Constraint) error {
 	now := ev.guard.newEvaluation(ev.after, nil) // no write is evaluated
 	undecided := 0
 	paths, err := ev.pathsOf(ctx, ev.after, c, func(e *effective.Effective, level constraint.Level, budget *effective.Budget) (string, bool, error) {
 		now.budget = budget
-		found, err := now.evaluateConstraint(c, level, now.inputs(effective.Pair{After: e}).after, budget)
+		found, err := now.requirements.evaluateConstraint(c, level, now.requirements.inputs(effective.Pair{After: e}).after, budget)
 		if found.Undecided {
 			undecided++
 		}
@@ -117,7 +120,7 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 	return nil
 }
 
-func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths constrainedPaths) {
+func (ev constraintWrite) reportViolatingPaths(c *constraint.Constraint, paths constrainedPaths) {
 	ref := c.Ref()
 	f := Finding{Policy: ref}
 	switch {
@@ -142,7 +145,7 @@ func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths const
 
 // reportAbsentTargets warns of targets that a constraint names and that do not exist: no
 // write is checked there.
-func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Constraint) error {
+func (ev constraintWrite) reportAbsentTargets(ctx context.Context, c *constraint.Constraint) error {
 	if err := ev.readConstraintTargets(ctx, c); err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Con
 
 // checkRelaxed warns of a constraint that would deny less, with the paths that it applies
 // to; now is nil if it is removed. Permission to do that is a matter of RBAC.
-func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
+func (ev constraintWrite) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
 	if was == nil || !was.Relaxes(now) || ev.before.Kind(was.PolicyKind()) == nil {
 		return nil
 	}
@@ -186,7 +189,7 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 
 // reportRemovedConstraints warns of the constraints that are removed with their
 // definition.
-func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
+func (ev constraintWrite) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		for o := range ev.before.Objects(kind) {
 			if c, ok := o.(*constraint.Constraint); ok && after.Get(o.Ref()) == nil {
@@ -210,7 +213,7 @@ type constrainedPaths struct {
 // pathsOf returns the paths that a constraint applies to for which is reports true, with
 // what it says of each. It takes half the remaining time: what only warns must not take so
 // long that the write is denied.
-func (ev *evaluation) pathsOf(ctx context.Context, v *snapshot.View, c *constraint.Constraint,
+func (ev constraintWrite) pathsOf(ctx context.Context, v *snapshot.View, c *constraint.Constraint,
 	is func(*effective.Effective, constraint.Level, *effective.Budget) (string, bool, error),
 ) (out constrainedPaths, err error) {
 	if deadline, ok := ctx.Deadline(); ok {

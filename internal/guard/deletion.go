@@ -36,13 +36,14 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
 	}
-	o := ev.between(ev.before, ev.before)
+	o := evaluationOf(ev.between(ev.before, ev.before))
+	o.pairs = ev.pairs
 	o.deletedWithOwner, o.change.After = true, nil
 	var scope effective.Scope
 	switch ev.change.Before.(type) {
 	case *policykind.Profile, *policykind.Definition:
 		var err error
-		if scope, err = o.prepareKinds(ctx); err != nil {
+		if scope, err = o.kinds.prepare(ctx); err != nil {
 			return err
 		}
 	default:
@@ -57,34 +58,31 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	}
 	o.addOwnLosses()
 	ev.addLossesOf(o)
-	ev.ownerBlast = &o.blast
+	ev.blast.owner = o.blast
 	return nil
 }
 
 // evaluateOwnedPath evaluates a path for evaluateNewOwner.
 func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.Changed() {
-		ev.addImpact(p, lostRules(p))
+		ev.blast.addImpact(p, lostRules(p))
 	}
 	if p.After != nil && !p.Again {
-		ev.checkWeakened(p)
+		ev.weakenings.check(p)
 	}
 	return ev.checkOverrides(p, false)
 }
 
 // addLossesOf adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLossesOf(o *evaluation) {
-	ev.overrides.addNewLosses(o.overrides.lost)
+	ev.addNewLosses(o.overrides)
 	for _, l := range o.overrides.own {
-		ev.overrides.addOwn(l)
+		ev.addOwn(l)
 	}
-	for _, k := range o.reread {
-		if !slices.ContainsFunc(ev.reread, func(r rereadKind) bool { return r.Kind == k.Kind }) {
-			ev.reread = append(ev.reread, k)
+	for _, k := range o.kinds.reread {
+		if !slices.ContainsFunc(ev.kinds.reread, func(r rereadKind) bool { return r.Kind == k.Kind }) {
+			ev.kinds.reread = append(ev.kinds.reread, k)
 		}
-	}
-	for _, f := range o.overrides.weakenings {
-		ev.overrides.weakenings.add(f)
 	}
 }
 
@@ -116,7 +114,7 @@ func (ev *evaluation) allowSystemDeletion(ctx context.Context) error {
 }
 
 // findSystemDeletion looks up the reason of a system deletion. It is needed only before a denial.
-func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
+func (ev *write) findSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || ev.deletion.checked {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // reportDetached reports the route that is written if it has parentRefs that are not accepted,
 // and the routes that another write detaches from their parents.
-func (ev *evaluation) reportDetached() {
+func (ev objectCheck) reportDetached() {
 	if ev.change.After == nil {
 		return // what depended on the object ends with it
 	}
@@ -59,7 +59,7 @@ func (ev *evaluation) reportDetached() {
 // reportOwnDetached reports the parentRefs of the route that is written that are not accepted,
 // unless they were not before, for the same reason. Those that refer to nothing are
 // TargetNotFound.
-func (ev *evaluation) reportOwnDetached(r *gateway.Route) {
+func (ev objectCheck) reportOwnDetached(r *gateway.Route) {
 	old, _ := ev.before.Get(r.Ref()).(*gateway.Route)
 	if old == r || effective.IsDelegated(ev.after, r) {
 		return

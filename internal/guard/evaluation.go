@@ -17,39 +17,42 @@ import (
 
 // evaluation is the evaluation of one change.
 type evaluation struct {
-	guard         *Guard
-	change        Change
-	before, after *snapshot.View
-	// policy is the policy being written, old the same before; nil otherwise.
-	policy, old *policykind.Policy
-	observe     func(effective.Pair)
-	budget      *effective.Budget
-	// deletedWithOwner is set if the policies are not edited by the write itself: they would be
-	// deleted with a new owner.
-	deletedWithOwner bool
-	truncated        bool // not all paths were evaluated
-	// everyKindUnlisted is set if policies may be attached anywhere.
-	everyKindUnlisted bool
-	hasPaths          bool // some path was evaluated
+	*overrides
+
+	observe   func(effective.Pair)
+	truncated bool // not all paths were evaluated
+	hasPaths  bool // some path was evaluated
 	// unread are the gateways that do not read policies, by kind: the one that is written,
 	// else those on paths that get such a gateway.
 	unread map[*policykind.Kind]*effective.Unread
 
-	findings        findings
-	reread          []rereadKind
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
-	overrides       overrides
-	requests        requests
-	ownReach        ownReach
-	reaches         *effective.Reaches // after the write
+	reach           reachCheck
 	schema          schemaViolations
 	requirements    requirements
 	limits          limitTally
-	blast           blastRadius
-	ownerBlast      *blastRadius // of the deletion with a new owner, nil for none
-	deletion        systemDeletion
+	kinds           kindWrite
+	blast           *blastRadius
+}
+
+// newEvaluation returns an evaluation of no write, which leaves a view as it is.
+func (g *Guard) newEvaluation(v *snapshot.View, budget *effective.Budget) *evaluation {
+	return evaluationOf(&write{guard: g, before: v, after: v, budget: budget})
+}
+
+// evaluationOf returns the evaluation of a write.
+func evaluationOf(w *write) *evaluation {
+	blast := &blastRadius{write: w}
+	o := newOverrides(w, blast)
+	ev := &evaluation{overrides: o, blast: blast}
+	ev.overriddenRules.write, ev.schema.write, ev.limits.ev = w, w, ev
+	ev.ruleLosses.successors, ev.ruleLosses.blast, ev.requirements.successors = o.successors, blast, o.successors
+	ev.reach.requests, ev.reach.blast = o.requests, blast
+	ev.kinds.write, ev.kinds.blast = w, blast
+	ev.overriddenRules.others.max, ev.ruleLosses.max = maxOverriddenRules, maxRuleLosses
+	return ev
 }
 
 // run evaluates the change. The findings are complete only if there is no error.
@@ -67,7 +70,7 @@ func (ev *evaluation) run(ctx context.Context) error {
 	if err := ev.summarize(ctx); err != nil {
 		return err
 	}
-	return ev.checkUnlisted(ctx)
+	return unlistedCheck{ev}.check(ctx)
 }
 
 // prepare checks the object alone, sets the views before and after the change, and returns
@@ -75,10 +78,10 @@ func (ev *evaluation) run(ctx context.Context) error {
 func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 	switch ev.change.Object().(type) {
 	case *policykind.Profile, *policykind.Definition:
-		return ev.prepareKinds(ctx)
+		return ev.kinds.prepare(ctx)
 	case *constraint.Constraint:
 		ev.before, ev.after = ev.change.apply(ev.before)
-		return effective.Scope{}, ev.checkConstraintWrite(ctx)
+		return effective.Scope{}, constraintWrite{ev.write}.check(ctx)
 	}
 	ev.change.packPolicies(ev.before)
 	v, err := ev.readMissing(ctx)
@@ -94,14 +97,11 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		ev.old, _ = ev.before.Get(ev.change.Before.Ref()).(*policykind.Policy)
 	}
 	if ev.policy != nil {
-		ev.checkPolicy()
+		policyCheck{ev.write}.check()
 	} else {
-		ev.checkObject()
+		objectCheck{ev.requests}.check()
 	}
-	ev.checkConditionLimit()
-	ev.checkRuleLimit()
-	ev.checkMatchLimit()
-	ev.checkPathLimit()
+	maximumCheck{ev.requests}.check()
 	return ev.scope(), nil
 }
 
@@ -170,7 +170,7 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 	if err := ev.compareAwaited(); err != nil {
 		return err
 	}
-	if err := ev.findMovedRules(); err != nil {
+	if err := ev.ruleLosses.findMoved(); err != nil {
 		return fmt.Errorf("find the requests that lose rules: %w", err)
 	}
 	return nil
@@ -179,33 +179,32 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportNoPath()
-	ev.reportUnreached()
-	ev.reportOverriddenOwn()
-	ev.reportOverriddenOthers()
-	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
-	if err := ev.reportReread(may); err != nil {
+	ev.reach.reportAll()
+	ev.overriddenRules.reportOwn()
+	ev.overriddenRules.reportOthers()
+	may := &authorizer{ev: ev.write, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := ev.kinds.reportAll(may); err != nil {
 		return err
 	}
 	ev.limitTally().addUnattached()
 	if err := ev.limits.reportAll(may); err != nil {
 		return err
 	}
-	ev.reportUnmet()
-	ev.reportUnevaluated()
-	ev.reportSchemaViolations()
+	ev.requirements.reportAll()
+	ev.schema.reportAll()
 	ev.addOwnLosses()
 	if err := ev.reportLostOverrides(may); err != nil {
 		return err
 	}
-	ev.reportLostRules()
-	ev.reportGrant()
+	ev.ruleLosses.reportAll()
+	objectCheck{ev.requests}.reportGrant()
 	ev.reportUnreadKinds()
-	ev.reportBlastRadius()
+	ev.blast.reportAll()
 	return nil
 }
 
 // found returns the findings of an action with their fields, sorted.
-func (ev *evaluation) found(a api.Action) []Finding {
+func (ev *write) found(a api.Action) []Finding {
 	out := ev.findings.withAction(a)
 	for i := range out {
 		out[i].Field = cmp.Or(out[i].Field, ev.fieldOf(&out[i]))

@@ -153,7 +153,7 @@ func btoi(b bool) int {
 
 // report adds a finding. The profile of the policy that is written may give its reason
 // another action than the default; an action that was lowered to a warning stays one.
-func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) {
+func (ev *write) report(code api.ReasonCode, action api.Action, f Finding) {
 	var kind *policykind.Kind
 	if ev.policy != nil {
 		kind = ev.policy.Kind
@@ -162,7 +162,7 @@ func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) 
 }
 
 // reportForKind adds a finding about the policies of a kind, whichever object is written.
-func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
+func (ev *write) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
 	if kind != nil && slices.Contains(defaults[action], code) {
 		f.Action = kind.Action(code, action)
@@ -171,7 +171,7 @@ func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, 
 }
 
 // warn adds a warning.
-func (ev *evaluation) warn(code api.ReasonCode, f Finding, what string, args ...any) {
+func (ev *write) warn(code api.ReasonCode, f Finding, what string, args ...any) {
 	f.What = fmt.Sprintf(what, args...)
 	ev.report(code, api.Warn, f)
 }
@@ -200,7 +200,7 @@ var defaults = map[api.Action][]api.ReasonCode{
 
 // fieldOf returns the field of the written object that a finding without one is about, ""
 // if it is about none alone.
-func (ev *evaluation) fieldOf(f *Finding) string {
+func (ev *write) fieldOf(f *Finding) string {
 	switch o := ev.change.Object().(type) {
 	case *policykind.Policy:
 		return policyField(f, o)
@@ -230,6 +230,6 @@ func policyField(f *Finding, p *policykind.Policy) string {
 }
 
 // targetField returns the field of a target of the policy that is written.
-func (ev *evaluation) targetField(t api.Target) string {
+func (ev *write) targetField(t api.Target) string {
 	return ev.policy.TargetField(t.Target, t.Section, t.Port)
 }

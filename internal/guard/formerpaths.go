@@ -19,7 +19,7 @@ type formerPaths struct {
 // formerPathsOf returns which paths served the requests of a path before the write. The
 // paths of routes, gateways and listener sets that the write creates have none: what is
 // created has to comply.
-func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
+func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	out := formerPaths{stays: p.Before != nil, fresh: p.Before == nil}
 	y := &p.After.Path
 	if !ev.editsRouting() || !readsRequests(y) || p.Before != nil && !readsRequests(&p.Before.Path) {
@@ -52,8 +52,8 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 
 // editsRouting reports whether the write edits a route, a gateway or a listener set in a
 // way that may move requests.
-func (ev *evaluation) editsRouting() bool {
-	if ev.change.Before == nil || ev.change.After == nil || ev.requests.moves == nil {
+func (ev *requests) editsRouting() bool {
+	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
 		return false
 	}
 	switch ev.change.Object().(type) {
@@ -82,14 +82,14 @@ type arrivals map[rulePlace][]gateway.Served
 
 // arrivalsAt finds the requests that the write moves between the rules at a gateway,
 // whatever policies apply to them.
-func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
+func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	if at.arrivals != nil {
 		return at.arrivals, nil
 	}
 	at.arrivals = make(arrivals)
 	var err error
 	plain := at.under(gateway.Reading{})
-	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.requests.steps, Work: &ev.requests.work}, &err) {
+	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.steps, Work: &ev.work}, &err) {
 		to := placeOfServed(m.To)
 		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
 		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
@@ -119,7 +119,7 @@ func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
 // is new or removed: with the path that served them before, or that serves them after it.
 // Of several, it is one with another effective policy, if there is one. The pair stays as
 // it is where some requests are new, or end.
-func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
+func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 	if p.Before != nil && p.After != nil || !ev.editsRouting() {
 		return p, nil
 	}
@@ -150,7 +150,7 @@ func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
 
 // counterparts returns the paths along which requests go that a rule serves after the write,
 // or before it, to the backend of another path of theirs.
-func (ev *evaluation) counterparts(of *effective.Effective, s gateway.Served, after bool) ([]*effective.Effective, error) {
+func (ev *successors) counterparts(of *effective.Effective, s gateway.Served, after bool) ([]*effective.Effective, error) {
 	paths, err := ev.pathsTo(s, of.Kind, of.Path.Client, after)
 	return slices.DeleteFunc(paths, func(e *effective.Effective) bool { return !sameBackend(&e.Path, &of.Path) }), err
 }
@@ -158,7 +158,7 @@ func (ev *evaluation) counterparts(of *effective.Effective, s gateway.Served, af
 // continuedElsewhere returns the pair of a path that ends and of a new one of its route at
 // another gateway, listener or Service, which the write attaches the route to instead:
 // clients follow their service. Any other pair stays as it is.
-func (ev *evaluation) continuedElsewhere(p effective.Pair) (effective.Pair, error) {
+func (ev *successors) continuedElsewhere(p effective.Pair) (effective.Pair, error) {
 	if _, ok := ev.change.Object().(*gateway.Gateway); ok || p.After != nil || !ev.editsRouting() || !readsRequests(&p.Before.Path) {
 		return p, nil
 	}

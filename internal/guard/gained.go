@@ -27,7 +27,7 @@ type gainedKey struct {
 
 // addGained adds what a path gets from policies if it is of a route that is created, and
 // reports whether it is.
-func (ev *evaluation) addGained(p effective.Pair) bool {
+func (ev *blastRadius) addGained(p effective.Pair) bool {
 	if _, ok := ev.change.After.(*gateway.Route); !ok || ev.change.Before != nil || p.Before != nil {
 		return false
 	}
@@ -116,7 +116,7 @@ func (g gainedRules) list() []api.GainedRules {
 
 // reportGained tells the writer of a new route what it gets from policies of other
 // namespaces, and what not.
-func (ev *evaluation) reportGained() {
+func (ev *blastRadius) reportGained() {
 	route := ev.change.Object().Ref()
 	gained := ev.gained.list()
 	others := slices.DeleteFunc(slices.Clone(gained), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })

@@ -60,26 +60,6 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 	return ev.decision(), nil
 }
 
-// reads reports whether the reader of messages may read the objects of a namespace.
-func (ev *evaluation) reads(namespace string) bool {
-	return ev.guard.ReadsAll || namespace == ev.writtenRef().Namespace
-}
-
-// newEvaluation returns an evaluation of no write, which leaves a view as it is.
-func (g *Guard) newEvaluation(v *snapshot.View, budget *effective.Budget) *evaluation {
-	ev := &evaluation{guard: g, before: v, after: v, budget: budget}
-	ev.overriddenRules.others.max, ev.ruleLosses.max = maxOverriddenRules, maxRuleLosses
-	return ev
-}
-
-// between returns an evaluation of the same write between two other views. The paths that it
-// loses overrides on have other numbers.
-func (ev *evaluation) between(before, after *snapshot.View) *evaluation {
-	o := ev.guard.newEvaluation(before, ev.budget)
-	o.after, o.change, o.old, o.deletedWithOwner, o.overrides.pairs = after, ev.change, ev.old, ev.deletedWithOwner, ev.overrides.pairs
-	return o
-}
-
 func (g *Guard) budget(ctx context.Context) *effective.Budget {
 	if g.Budget == 0 {
 		return effective.NewBudget(ctx, DefaultBudget).Grow(PathBudget)

@@ -21,10 +21,18 @@ type rereadKind struct {
 	how string // what would become of them, and why
 }
 
-// prepareKinds prepares a change of how policies are read: a profile, or a definition of
+// kindWrite is a write of how policies are read.
+type kindWrite struct {
+	*write
+
+	blast  *blastRadius
+	reread []rereadKind
+}
+
+// prepare prepares a change of how policies are read: a profile, or a definition of
 // a policy kind. The paths of these policies are not compared: what the policies are after
 // the write is not known before the API server serves them.
-func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error) {
+func (ev *kindWrite) prepare(ctx context.Context) (effective.Scope, error) {
 	if p, ok := ev.change.After.(*policykind.Profile); ok {
 		if err := ev.checkProfile(p); err != nil {
 			return effective.Scope{}, err
@@ -51,7 +59,7 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 			ev.reread = append(ev.reread, rereadKind{k, how})
 		}
 	}
-	if err := ev.reportRemovedConstraints(ctx, after); err != nil {
+	if err := (constraintWrite{ev.write}).reportRemovedConstraints(ctx, after); err != nil {
 		return effective.Scope{}, err
 	}
 	return effective.Scope{All: ev.removesObjects()}, nil
@@ -59,7 +67,7 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 
 // rereads returns what the write does to the stored policies of a kind: it changes how they
 // are read or protected, or on which gateways they have an effect; "" if it does not.
-func (ev *evaluation) rereads(k *policykind.Kind) string {
+func (ev *kindWrite) rereads(k *policykind.Kind) string {
 	before, after := kindsOf(ev.before), kindsOf(ev.after)
 	i := slices.IndexFunc(after, func(is *policykind.Kind) bool { return is.Ref() == k.Ref() })
 	was, edited := ev.change.Before.(*policykind.Definition)
@@ -84,17 +92,17 @@ func kindsOf(v *snapshot.View) []*policykind.Kind { return slices.Concat(v.Kinds
 
 // removesObjects reports whether objects that are no policies are deleted with their
 // definition.
-func (ev *evaluation) removesObjects() bool {
+func (ev *kindWrite) removesObjects() bool {
 	d, ok := ev.change.Object().(*policykind.Definition)
 	return ok && ev.before.Kind(d.Defines()) == nil && ev.after.Count(d.Defines()) < ev.before.Count(d.Defines())
 }
 
-// reportReread reports the kinds whose stored policies are read in another way, if one of
+// reportAll reports the kinds whose stored policies are read in another way, if one of
 // the policies has overrides or a constraint holds for them: a warning for writers who are allowed to override all policies
 // of the kind, a denial for all others.
-func (ev *evaluation) reportReread(may *authorizer) error {
+func (ev *kindWrite) reportAll(may *authorizer) error {
 	for _, k := range ev.reread {
-		held, err := ev.countReread(k.Kind)
+		held, err := ev.count(k.Kind)
 		if err != nil {
 			return err
 		}
@@ -134,14 +142,14 @@ func hasOverridesOf(v *snapshot.View, kind api.PolicyKind) bool {
 	return false
 }
 
-// countReread counts the paths of a kind, each of which may change, and returns on how many
+// count counts the paths of a kind, each of which may change, and returns on how many
 // of them overrides apply.
-func (ev *evaluation) countReread(k *policykind.Kind) (held int, err error) {
+func (ev *kindWrite) count(k *policykind.Kind) (held int, err error) {
 	var overrides []effective.Override
 	err = ev.guard.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: []api.PolicyKind{k.Ref()}}, false, ev.budget, func(e *effective.Effective) error {
 		overrides = e.AppendOverrides(overrides[:0])
 		held += min(len(overrides), 1)
-		ev.addImpact(effective.Pair{Before: e}, nil)
+		ev.blast.addImpact(effective.Pair{Before: e}, nil)
 		return nil
 	})
 	if err != nil {
@@ -152,7 +160,7 @@ func (ev *evaluation) countReread(k *policykind.Kind) (held int, err error) {
 
 // checkProfile checks the write of a PolicyProfile: whether it is valid, whether another
 // one defines its kind, and whether its addresses exist in the schema.
-func (ev *evaluation) checkProfile(p *policykind.Profile) error {
+func (ev *kindWrite) checkProfile(p *policykind.Profile) error {
 	kind, err := p.Compile()
 	if err != nil {
 		var wasInvalid error

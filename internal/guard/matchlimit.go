@@ -26,7 +26,7 @@ type matchPoint struct {
 // more matches on a hostname of a Gateway, ListenerSet or Service than allowed: writes of
 // others there are compared with all of them, and with their regular expressions. One that
 // adds none there is not denied for existing ones.
-func (ev *evaluation) checkMatchLimit() {
+func (ev maximumCheck) checkMatchLimit() {
 	route, ok := ev.change.After.(*gateway.Route)
 	if !ok || ev.guard.MatchLimit == 0 {
 		return
@@ -112,7 +112,7 @@ const pathsPerMatch = 10
 // namespace have more paths at a gateway than allowed: one for each rule and listener.
 // Writes of what is above are compared on all of them. One that adds none is not denied for
 // existing ones.
-func (ev *evaluation) checkPathLimit() {
+func (ev maximumCheck) checkPathLimit() {
 	limit := ev.guard.MatchLimit * pathsPerMatch
 	if limit == 0 {
 		return

@@ -16,17 +16,17 @@ type followedPair struct {
 }
 
 // noteFollowed notes that the rules of a pair are compared, where a route is written.
-func (ev *evaluation) noteFollowed(p effective.Pair) {
+func (ev *ruleLosses) noteFollowed(p effective.Pair) {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
 		return
 	}
-	put(&ev.requests.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
+	put(&ev.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
 }
 
-// findMovedRules adds the rules that requests lose which move between routes or rules since a
+// findMoved adds the rules that requests lose which move between routes or rules since a
 // route is written, though each of the paths may keep its rules. Where the same policies are
 // on all of these routes, it looks at no match.
-func (ev *evaluation) findMovedRules() error {
+func (ev *ruleLosses) findMoved() error {
 	if _, ok := ev.change.Object().(*gateway.Route); !ok {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (ev *evaluation) findMovedRules() error {
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
 		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
-		Steps:    &ev.requests.steps,
+		Steps:    &ev.steps,
 		MaxWork:  maxMovedRulesWork,
 	}
 	for _, entry := range re.entries {
@@ -56,7 +56,7 @@ func (ev *evaluation) findMovedRules() error {
 		}
 		var spent error // then nothing more is found
 		for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
-			if m.Unsearched || ev.ruleLosses.more {
+			if m.Unsearched || ev.more {
 				break
 			}
 			if m.Request == nil {
@@ -74,7 +74,7 @@ func (ev *evaluation) findMovedRules() error {
 }
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.
-func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
+func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind) error {
 	before, err := ev.pathsTo(m.From, k, "", false)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
 		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
-				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Shown())
+				ev.addMoved(p, withoutBackends(p, lostRules(p)), m.Shown())
 			}
 		}
 	}
@@ -96,9 +96,9 @@ func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
 
 // comparedByPath reports whether a pair is that of one path before and after the write, or
 // of one that begins or ends with it.
-func (ev *evaluation) comparedByPath(p effective.Pair) bool {
+func (ev *ruleLosses) comparedByPath(p effective.Pair) bool {
 	x, y := &p.Before.Path, &p.After.Path
-	if ev.requests.followed[followedPair{p.Before.Kind, x.ID(), y.ID()}] {
+	if ev.followed[followedPair{p.Before.Kind, x.ID(), y.ID()}] {
 		return true
 	}
 	id := ev.listenersBefore(y.Gateway).ID(*y)

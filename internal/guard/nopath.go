@@ -75,7 +75,7 @@ func (ev *evaluation) reportUnreadKinds() {
 
 // checkClass warns of a class whose controller is not known: whether its gateways read
 // policies of a kind cannot be decided.
-func (ev *evaluation) checkClass(c *gateway.Class) {
+func (ev objectCheck) checkClass(c *gateway.Class) {
 	old, _ := ev.change.Before.(*gateway.Class)
 	if old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
 		return

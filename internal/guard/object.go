@@ -13,8 +13,11 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// checkObject checks an object that is no policy, before any path is evaluated.
-func (ev *evaluation) checkObject() {
+// objectCheck checks objects that are no policies, without the effective policies on their paths.
+type objectCheck struct{ *requests }
+
+// check checks an object that is no policy, before any path is evaluated.
+func (ev objectCheck) check() {
 	switch o := ev.change.After.(type) {
 	case *gateway.Route:
 		ev.reportUnreadParents()
@@ -30,7 +33,7 @@ func (ev *evaluation) checkObject() {
 }
 
 // checkListenerSet warns of a gateway that does not allow the listeners of a set.
-func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
+func (ev objectCheck) checkListenerSet(s *gateway.ListenerSet) {
 	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
 	if g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
 		return
@@ -41,7 +44,7 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 
 // reportGrant reports which policies lose a target with a ReferenceGrant, unless that is said
 // as the cause of lost rules.
-func (ev *evaluation) reportGrant() {
+func (ev objectCheck) reportGrant() {
 	for _, o := range objects(ev.change) {
 		g, ok := o.(*gateway.Grant)
 		if !ok {
@@ -58,7 +61,7 @@ func (ev *evaluation) reportGrant() {
 	}
 }
 
-func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
+func (ev objectCheck) reportLostTargets(p *policykind.Policy) {
 	ref, was, is := p.Ref(), ev.before.Targets(p), ev.after.Targets(p)
 	if ev.findings.any(func(f *Finding) bool { return f.Code == api.ReasonRulesLost && f.Policy == ref }) {
 		return
@@ -71,7 +74,7 @@ func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
 }
 
 // checkRoute reports what of a route is not supported.
-func (ev *evaluation) checkRoute(r *gateway.Route) {
+func (ev objectCheck) checkRoute(r *gateway.Route) {
 	old, _ := ev.change.Before.(*gateway.Route)
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
@@ -97,7 +100,7 @@ func delegates(r *gateway.Route) []api.Ref {
 }
 
 // reportDelegation reports to which routes the write newly sends requests.
-func (ev *evaluation) reportDelegation(was, is []api.Ref) {
+func (ev objectCheck) reportDelegation(was, is []api.Ref) {
 	for _, to := range is {
 		if !slices.Contains(was, to) {
 			ev.warn(api.ReasonNotRead, Finding{Advice: "overrides are not enforced there: do not move rules there that depend on an override"},
@@ -119,7 +122,7 @@ func unsupportedParents(o snapshot.Object) []api.Ref {
 }
 
 // reportUnreadParents reports which parents of unsupported kinds the write adds.
-func (ev *evaluation) reportUnreadParents() {
+func (ev objectCheck) reportUnreadParents() {
 	was := unsupportedParents(ev.change.Before)
 	for _, p := range unsupportedParents(ev.change.After) {
 		if p == (api.Ref{}) || p == gateway.DefaultGateways || slices.Contains(was, p) {
@@ -161,7 +164,7 @@ func newParents(c Change) iter.Seq[gateway.Parent] {
 // reportMissingParents reports which parents that the write adds do not exist, or have no such
 // listener. What the parentRef probably means is shown to readers of all objects, and of parents
 // in the namespace of the object that is written.
-func (ev *evaluation) reportMissingParents(field string) {
+func (ev objectCheck) reportMissingParents(field string) {
 	for p := range newParents(ev.change) {
 		why := effective.MissingParent(ev.after, p)
 		if why == "" {

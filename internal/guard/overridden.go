@@ -32,10 +32,10 @@ func countReplaced(rules []*overriddenRule) map[replacedPolicy]int {
 	return out
 }
 
-// reportOverriddenOwn reports the rules of the policy that is written that have no effect
+// reportOwn reports the rules of the policy that is written that have no effect
 // on some path, or where more specific policies replace them, on any.
-func (ev *evaluation) reportOverriddenOwn() {
-	own := &ev.overriddenRules
+func (ev *overriddenRules) reportOwn() {
+	own := ev
 	rules := slices.DeleteFunc(slices.Collect(maps.Values(own.own.entries)), func(r *overriddenRule) bool { return r.cause.isDefault() && own.inForce[r.rule] })
 	together := countReplaced(rules)
 	for _, r := range rules {
@@ -59,12 +59,12 @@ func overrideTarget(r *overriddenRule) string {
 
 // reportOverridden reports rules of the policy that is written that have no effect, all of
 // them where the finding names none.
-func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules string) {
+func (ev *overriddenRules) reportOverridden(r *overriddenRule, f Finding, rules string) {
 	by := r.on.Ref(r.to)
 	objects := objectsText(r.on, r.objects)
 	paths, on := "", " on "+objects
-	if r.paths < ev.overriddenRules.ownPaths {
-		paths = fmt.Sprintf(" on %d of %s", r.paths, api.Plural(ev.overriddenRules.ownPaths, "path"))
+	if r.paths < ev.ownPaths {
+		paths = fmt.Sprintf(" on %d of %s", r.paths, api.Plural(ev.ownPaths, "path"))
 		on = fmt.Sprintf("%s (%s)", paths, objects)
 	}
 	overrides, why := r.cause.does(), r.cause.why()
@@ -97,22 +97,22 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 	ev.report(api.ReasonOverridden, api.Warn, f)
 }
 
-// reportOverriddenOthers reports which rules of other policies lose their effect.
-func (ev *evaluation) reportOverriddenOthers() {
-	rules := ev.overriddenRules.others.sorted(compareOverridden)
+// reportOthers reports which rules of other policies lose their effect.
+func (ev *overriddenRules) reportOthers() {
+	rules := ev.others.sorted(compareOverridden)
 	together, shown := countReplaced(rules), make(map[replacedPolicy]bool)
 	lines, rest := 0, 0
 	for i, r := range rules {
 		group := r.replacedPolicy()
 		if n := together[group]; n > 1 && r.whole && !shown[group] && lines < maxOverriddenOthers {
-			ev.reportOverriddenOther(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules", n), "lose their effect", "replaces it as a whole")
+			ev.reportOther(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules", n), "lose their effect", "replaces it as a whole")
 			shown[group] = true
 			lines++
 		}
 		whole := r.whole && shown[group]
 		switch {
 		case i < maxOverriddenOthers:
-			ev.reportOverriddenOther(r, Finding{Rule: r.rule, ReplacedAsWhole: whole}, r.rule, "loses its effect", "overrides it")
+			ev.reportOther(r, Finding{Rule: r.rule, ReplacedAsWhole: whole}, r.rule, "loses its effect", "overrides it")
 			lines++
 		case !whole:
 			rest++
@@ -120,22 +120,22 @@ func (ev *evaluation) reportOverriddenOthers() {
 	}
 	if rest > 0 {
 		more := api.Plural(rest, "more rule")
-		if ev.overriddenRules.others.more {
+		if ev.others.more {
 			more = "more than " + more
 		}
 		ev.warn(api.ReasonOverridden, Finding{}, "%s of other policies also lose their effect", more)
 	}
 }
 
-// reportOverriddenOther reports what another policy loses.
-func (ev *evaluation) reportOverriddenOther(r *overriddenRule, f Finding, rules, lose, overrides string) {
+// reportOther reports what another policy loses.
+func (ev *overriddenRules) reportOther(r *overriddenRule, f Finding, rules, lose, overrides string) {
 	from := r.on.Ref(r.from)
 	f.Policy = from
 	ev.warn(api.ReasonOverridden, f, "%s of %s %s on %s: %s %s", rules, from, lose, api.Plural(r.paths, "path"), r.on.Ref(r.to), overrides)
 }
 
 // reportConstraintViolated reports a rule that a conditional override replaces or removes.
-func (ev *evaluation) reportConstraintViolated(r *overriddenRule) {
+func (ev *overriddenRules) reportConstraintViolated(r *overriddenRule) {
 	by := r.on.Ref(r.to)
 	ev.report(api.ReasonConstraintViolated, newly(r.before), Finding{
 		Rule: r.rule, Policy: by,
@@ -158,7 +158,7 @@ func overrideCondition(r *overriddenRule) string {
 
 // replacementText says what is in force in place of the lost rule: the value that the
 // override sets, and of a policy that overrides that one its name alone.
-func (ev *evaluation) replacementText(r *overriddenRule) string {
+func (ev *overriddenRules) replacementText(r *overriddenRule) string {
 	for _, e := range r.on.Rules {
 		if e.Key == r.lost.Key && e.Value != nil {
 			if e.From.Policy != r.to && !ev.guard.ReadsAll {

@@ -12,6 +12,8 @@ import (
 
 // overriddenRules are the rules that have no effect, since those of other policies do.
 type overriddenRules struct {
+	*write
+
 	own      tally[overriddenKey, overriddenRule] // of the policy that is written
 	ownPaths int                                  // that it is on
 	inForce  map[string]bool                      // its rules that are in force on some path
@@ -83,24 +85,24 @@ func nameOf(p *merge.Policy) string {
 
 // addTaken adds a rule of another policy that an override takes. Whether its value is that in
 // force is not counted apart.
-func (r *overriddenRules) addTaken(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole bool) {
+func (ev *overriddenRules) addTaken(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole bool) {
 	l.Equal = false
 	k := keyOfLost(o, l, byOverride, whole)
-	if had := r.others.at(k, overriddenRule{overriddenKey: k, lost: l, on: e}); had != nil {
+	if had := ev.others.at(k, overriddenRule{overriddenKey: k, lost: l, on: e}); had != nil {
 		had.addPath(e)
 	}
 }
 
 // addRoute adds the fields of the route itself that an override newly takes, or
 // takes again after they were edited.
-func (r *overriddenRules) addRoute(p effective.Pair) {
+func (ev *overriddenRules) addRoute(p effective.Pair) {
 	own := p.After.Own()
 	if own == nil {
 		return
 	}
 	for _, l := range own.Lost {
 		if l.To.Block == merge.Overrides && !routeFieldOverriddenBefore(p.Before, l) {
-			r.addTaken(p.After, own, l, false)
+			ev.addTaken(p.After, own, l, false)
 		}
 	}
 }
@@ -117,9 +119,9 @@ func routeFieldOverriddenBefore(before *effective.Effective, l merge.Lost) bool 
 
 // addOwn adds the rules of the policy that is written, the i-th on the path, that have no
 // effect.
-func (r *overriddenRules) addOwn(p effective.Pair, i int) {
+func (ev *overriddenRules) addOwn(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
-	r.addInForce(p.After, o.Policy)
+	ev.addInForce(p.After, o.Policy)
 	if len(o.Lost) == 0 {
 		return
 	}
@@ -137,7 +139,7 @@ func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 		} else if cause.isDefault() {
 			at = &overriddenKey{rule: k.rule}
 		}
-		had := r.own.at(*at, overriddenRule{overriddenKey: k, lost: l, on: p.After})
+		had := ev.own.at(*at, overriddenRule{overriddenKey: k, lost: l, on: p.After})
 		had.addPath(p.After)
 		had.several = had.several || had.to != k.to
 		had.whole = had.whole && k.whole
@@ -145,14 +147,14 @@ func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 }
 
 // addInForce adds the rules of the policy that is written that are in force on a path.
-func (r *overriddenRules) addInForce(e *effective.Effective, own *merge.Policy) {
-	if r.last == e.Result {
+func (ev *overriddenRules) addInForce(e *effective.Effective, own *merge.Policy) {
+	if ev.last == e.Result {
 		return
 	}
-	r.last = e.Result
+	ev.last = e.Result
 	for i := range e.Rules {
 		if e.Rules[i].From.Policy == own {
-			put(&r.inForce, e.Rules[i].Key.String(), true)
+			put(&ev.inForce, e.Rules[i].Key.String(), true)
 		}
 	}
 }
@@ -166,7 +168,7 @@ func sameOverride(before *effective.Effective, i int, l merge.Lost) bool {
 
 // addOther adds the rules of another policy that a higher override newly takes.
 // A rule that had no effect before has none to lose.
-func (r *overriddenRules) addOther(p effective.Pair, i int) {
+func (ev *overriddenRules) addOther(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
 	}
@@ -177,7 +179,7 @@ func (r *overriddenRules) addOther(p effective.Pair, i int) {
 	was, whole := outcomeOf(p.Before, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if isOverridden(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
-			r.addTaken(p.After, o, l, whole)
+			ev.addTaken(p.After, o, l, whole)
 		}
 	}
 }

@@ -10,21 +10,29 @@ import (
 
 // overrides are the overrides that the write affects.
 type overrides struct {
+	*successors
+
+	blast       *blastRadius
+	weakenings  weakenings
 	pairs       int32                // that were evaluated
 	held        []effective.Override // of the current pair
 	lost        map[lostOverrideKey]*lostOverride
 	own         map[ownLoss]*lostOverride // that their own policy gives up, whether or not they hold
 	confirmed   map[*merge.Rule]bool      // overrides that requests are known to lose
-	terminating terminatingPolicies
-	candidates  map[candidatesKey]*candidates
-	listeners   map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
-	weakenings  findings                                     // of overrides that are weakened, before permissions
+	terminating terminating
 	prev        prevPair
+}
+
+func newOverrides(w *write, blast *blastRadius) *overrides {
+	return &overrides{
+		successors: &successors{requests: &requests{write: w}},
+		blast:      blast, weakenings: weakenings{write: w}, terminating: terminating{write: w},
+	}
 }
 
 // overrideCheck compares the overrides of a path before and after the write.
 type overrideCheck struct {
-	ev    *evaluation
+	ev    *overrides
 	paths effective.Pair
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
@@ -42,35 +50,35 @@ type overrideCheck struct {
 // bound.
 //
 // again is set if the pair has the same effective policies as the previous one.
-func (ev *evaluation) checkOverrides(p effective.Pair, again bool) error {
+func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
 	c := overrideCheck{
 		ev: ev, paths: p,
-		stays: p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && sameClass(&p.Before.Path, &p.After.Path) &&
+		stays: p.After != nil && !ev.routeEdited(p) && !ev.moved(&p.Before.Path) && sameClass(&p.Before.Path, &p.After.Path) &&
 			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)) &&
 			(!p.Limited() || slices.Equal(p.Before.Path.Hosts(), p.After.Path.Hosts())), // what is bound depends on them
 	}
 	if c.stays && p.Before.Result == p.After.Result {
 		return nil
 	}
-	ev.overrides.pairs++
-	ev.overrides.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
+	ev.pairs++
+	ev.terminating.observe(p.Before) // paths with the same policies may have them from another class
 	if c.stays && again {
-		for _, l := range ev.overrides.prev.lost {
-			l.addPath(ev.overrides.pairs)
+		for _, l := range ev.prev.lost {
+			l.addPath(ev.pairs)
 		}
 		return nil
 	}
-	ev.overrides.held = p.Before.AppendOverrides(ev.overrides.held[:0])
-	for _, o := range ev.overrides.held {
+	ev.held = p.Before.AppendOverrides(ev.held[:0])
+	for _, o := range ev.held {
 		if err := c.check(o); err != nil {
 			return err
 		}
 	}
 	for _, k := range c.kept {
-		ev.checkWeakenedOnSuccessor(p.Before, k.on, k.policies)
+		ev.weakenings.checkOnSuccessor(p.Before, k.on, k.policies)
 	}
 	return nil
 }
@@ -97,21 +105,21 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 		return false, false
 	}
 	var move flow
-	stays := c.ev.overrides.confirmed[o.Rule]
+	stays := c.ev.confirmed[o.Rule]
 	if !stays {
 		// Whether other paths of a write that moves no requests serve some is not looked up
 		// once one does: there may be very many.
-		if move, stays = c.ev.staying(c.paths); stays && c.ev.requests.moves == nil {
-			put(&c.ev.overrides.confirmed, o.Rule, true)
+		if move, stays = c.ev.staying(c.paths); stays && c.ev.moves == nil {
+			put(&c.ev.confirmed, o.Rule, true)
 		}
 	}
 	if !stays {
-		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
+		c.ev.prev.kind = nil // requests of other paths with the same policies may stay
 		return false, false
 	}
 	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move}, unbound)
 	if c.stays && unbound == "" {
-		c.ev.overrides.prev.recordLost(l, o.Level)
+		c.ev.prev.recordLost(l, o.Level)
 	}
 	return true, len(l.substitutes) > 0
 }
@@ -123,7 +131,7 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	if bound.Holds(o) && bound.Triggered {
 		at.Level = max(at.Level, gateway.LevelRule) // its triggers bind it to the rule
 	}
-	successors, err := c.ev.successors(c.paths, at)
+	successors, err := c.ev.successorsOf(c.paths, at)
 	if err != nil {
 		return err
 	}
@@ -160,7 +168,7 @@ const ruleRemoved = "its rule would be removed, and its triggers do not match"
 // lostOn reports whether an override that applies before the write does not on a path after
 // it: it is not given there, or it was bound and is not; then it returns why.
 func (c *overrideCheck) lostOn(o effective.Override, is *effective.Effective) (lost bool, unbound string) {
-	if !is.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, is) {
+	if !is.Sets(o) || c.ev.terminating.movesTo(o, c.paths.Before, is) {
 		return true, ""
 	}
 	if !c.paths.Before.Bound().Holds(o) {

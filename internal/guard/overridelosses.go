@@ -50,7 +50,7 @@ func (l *lostOverride) ref(p *merge.Policy) api.Ref {
 // addLostOverride adds an override that applied on a path and is not given on the one that
 // takes its traffic, or is given there and no longer bound to its rule, for a reason. It
 // returns where it was added.
-func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor, unboundReason string) *lostOverride {
+func (ev *overrides) addLostOverride(o effective.Override, was *effective.Effective, s successor, unboundReason string) *lostOverride {
 	key := lostOverrideKey{
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: unboundReason,
 		unsure: s.unsure, unsearched: s.by.Unsearched, neighbor: ev.ofNeighbor(o, was),
@@ -58,7 +58,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	own := !ev.deletedWithOwner && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 	var substitutes []*merge.Policy
 	if unboundReason == "" {
-		substitutes = ev.remaining(o, was, s.Effective, s.Substitutes(o))
+		substitutes = ev.terminating.remaining(o, was, s.Effective, s.Substitutes(o))
 		for _, p := range substitutes {
 			key.substituteNames += was.Ref(p).Key() + " "
 		}
@@ -70,12 +70,12 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	if own {
 		key.code = api.ReasonOverrideRemoved
 	}
-	l := ev.overrides.lost[key]
+	l := ev.lost[key]
 	if l == nil {
 		l = &lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown(), substitutes: substitutes}
-		put(&ev.overrides.lost, key, l)
+		put(&ev.lost, key, l)
 	}
-	l.addPath(ev.overrides.pairs)
+	l.addPath(ev.pairs)
 	return l
 }
 
@@ -83,7 +83,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 // written is neither above that nor in its namespace: a team must not be able to freeze its
 // neighbors, unless the kind's profile says so (SEMANTICS section 9). A route that sends
 // requests to a backend of another namespace may stop that.
-func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
+func (ev *overrides) ofNeighbor(o effective.Override, was *effective.Effective) bool {
 	x := &was.Path
 	if o.Level < gateway.LevelRouteNamespace || was.Kind.BindsAllNamespaces() || x.Route == nil {
 		return false
@@ -109,7 +109,7 @@ func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective)
 // addOwnLosses adds the overrides that their policy does not have after the write as it
 // has them before, on whichever paths they hold now, or on none: else a user could detach
 // the policy, edit it, and attach it again (SEMANTICS section 8, OverrideRemoved).
-func (ev *evaluation) addOwnLosses() {
+func (ev *overrides) addOwnLosses() {
 	if ev.old == nil || ev.old.Invalid != nil {
 		return
 	}
@@ -121,12 +121,12 @@ func (ev *evaluation) addOwnLosses() {
 		}
 	}
 	if ev.policy != nil && ev.policy.Invalid == nil {
-		ev.checkOwnWeakened()
+		ev.weakenings.checkOwn()
 	}
 }
 
 // addOwnLoss adds an override of the policy that is written if the policy gives it up.
-func (ev *evaluation) addOwnLoss(o effective.Override) {
+func (ev *overrides) addOwnLoss(o effective.Override) {
 	key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
 	if !ev.deletedWithOwner { // else the whole policy goes
 		if key.givenUp = ev.givenUp(o); key.givenUp == "" {
@@ -134,13 +134,13 @@ func (ev *evaluation) addOwnLoss(o effective.Override) {
 		}
 		key.code = api.ReasonOverrideRemoved
 	}
-	ev.overrides.addOwn(&lostOverride{key: key})
+	ev.addOwn(&lostOverride{key: key})
 }
 
 // givenUp returns how the policy that is written gives up an override of its own, wherever
 // it is attached: givenUpRule, or what the write does to it; "" if it keeps it. How a bare
 // block is read does not depend on the policy where its override is one.
-func (ev *evaluation) givenUp(o effective.Override) string {
+func (ev *overrides) givenUp(o effective.Override) string {
 	if ev.policy == nil || ev.policy.Invalid != nil {
 		return givenUpRule
 	}
@@ -178,24 +178,6 @@ func setsPart(b *merge.Rules, k merge.Key) bool {
 	return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return !r.EmptyMap && (k.Holds(r.Key) || r.Key.Holds(k)) })
 }
 
-// checkOwnWeakened checks for rules that newly gate or weaken the overrides of their own
-// policy, as if it were alone on a path.
-func (ev *evaluation) checkOwnWeakened() {
-	if k := ev.policy.Kind; len(k.Gates)+len(k.Alternatives) == 0 {
-		return
-	}
-	is, was := effective.Alone(ev.policy), weakenedBefore{on: effective.Alone(ev.old)}
-	for _, w := range is.Weakeners() {
-		_, held, _ := was.classify(&w)
-		policy, rule := is.Ref(w.By.From.Policy), w.By.Key.String()
-		if !ev.overrides.weakenings.any(func(f *Finding) bool {
-			return f.Code == api.ReasonOverrideRemoved && f.Rule == rule && f.Policy == policy
-		}) {
-			ev.addWeakening(is, &w, held, api.Deny)
-		}
-	}
-}
-
 // ownLoss identifies an override that its own policy gives up.
 type ownLoss struct {
 	policy api.Ref
@@ -206,8 +188,8 @@ func ownLossOf(l *lostOverride) ownLoss { return ownLoss{l.ref(l.key.policy), l.
 
 // addOwn adds an override that its own policy gives up. What the write itself does comes
 // before what a new owner does.
-func (o *overrides) addOwn(l *lostOverride) {
-	if known := o.own[ownLossOf(l)]; known == nil || known.key.givenUp == "" {
-		put(&o.own, ownLossOf(l), l)
+func (ev *overrides) addOwn(l *lostOverride) {
+	if known := ev.own[ownLossOf(l)]; known == nil || known.key.givenUp == "" {
+		put(&ev.own, ownLossOf(l), l)
 	}
 }

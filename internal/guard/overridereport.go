@@ -17,9 +17,9 @@ import (
 // reportLostOverrides turns the overrides that would no longer apply into findings of the
 // reasons OverrideRemoved and OverrideEvaded:
 // warnings for writers who are allowed to remove them, denials for all others.
-func (ev *evaluation) reportLostOverrides(may *authorizer) error {
+func (ev *overrides) reportLostOverrides(may *authorizer) error {
 	findings := make(map[lostOverrideKey]*lostOverride)
-	for _, l := range slices.SortedFunc(maps.Values(ev.overrides.lost), compareLost) {
+	for _, l := range slices.SortedFunc(maps.Values(ev.lost), compareLost) {
 		reported, err := ev.permit(l, may)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 	for _, l := range findings {
 		ev.reportLostOverride(l)
 	}
-	for _, l := range ev.overrides.own {
+	for _, l := range ev.own {
 		if l.reported {
 			continue
 		}
@@ -46,7 +46,7 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 		}
 		ev.reportLostOverride(l)
 	}
-	return ev.reportWeakenings(may)
+	return ev.weakenings.reportAll(may)
 }
 
 // compareLost orders losses by policy, rule and what may be one for the writer.
@@ -64,11 +64,11 @@ func compareLost(a, b *lostOverride) int {
 // returns whether it is to be reported: unless another policy of its namespace stands in
 // for it. If its own policy gives it up in the same way, by an edit or with a new owner, that
 // is certain, and no other policy counts.
-func (ev *evaluation) permit(l *lostOverride, may *authorizer) (reported bool, err error) {
+func (ev *overrides) permit(l *lostOverride, may *authorizer) (reported bool, err error) {
 	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
 		return false, err
 	}
-	if own := ev.overrides.own[ownLossOf(l)]; own != nil && own.key.code == l.key.code {
+	if own := ev.own[ownLossOf(l)]; own != nil && own.key.code == l.key.code {
 		l.key.unsure, l.key.neighbor, own.reported = "", false, true
 		return true, nil
 	}
@@ -79,7 +79,7 @@ func (ev *evaluation) permit(l *lostOverride, may *authorizer) (reported bool, e
 	return !covered, err
 }
 
-func (ev *evaluation) reportLostOverride(l *lostOverride) {
+func (ev *overrides) reportLostOverride(l *lostOverride) {
 	policy, override := l.ref(l.key.policy), fmt.Sprintf("override %s of %s", l.key.rule, l.ref(l.key.policy))
 	f := Finding{Rule: l.key.rule, Policy: policy}
 	on := fmt.Sprintf(" on %s", api.Plural(len(l.paths), "path"))
@@ -119,7 +119,7 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 
 // reportLoss adds the finding about an override of a policy that is lost, with what is
 // done about it.
-func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
+func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 	action := api.Deny
 	switch {
 	case l.permitted:
@@ -173,7 +173,7 @@ func (l *lostOverride) moved() bool {
 }
 
 // lossCause says why an override would no longer apply.
-func (ev *evaluation) lossCause(l *lostOverride) string {
+func (ev *overrides) lossCause(l *lostOverride) string {
 	object := ev.change.Object().Ref()
 	switch {
 	case l.key.unboundReason == effective.Unmatched && l.is.Path.Rule != l.was.Path.Rule:
@@ -202,7 +202,7 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 }
 
 // noLongerText says why an override no longer applies on a path that is otherwise the same.
-func (ev *evaluation) noLongerText(l *lostOverride) string {
+func (ev *overrides) noLongerText(l *lostOverride) string {
 	now, _ := ev.after.Get(l.ref(l.key.policy)).(*policykind.Policy)
 	switch {
 	case now == nil:
@@ -225,9 +225,4 @@ func servingText(e *effective.Effective) string {
 		return "what is attached to " + entryText(e)
 	}
 	return endText(e)
-}
-
-// ownerCause says that the object that is written would be deleted with its new owner.
-func (ev *evaluation) ownerCause() string {
-	return fmt.Sprintf("%s would be deleted with %s, its new owner", ev.change.Object().Ref(), ev.change.Owner)
 }

@@ -7,41 +7,64 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
-// checkWeakened checks for rules that gate or weaken the rules of an override, whichever
+// weakenings are the overrides that other rules gate or weaken.
+type weakenings struct {
+	*write
+
+	found findings // before permissions
+}
+
+// check checks for rules that gate or weaken the rules of an override, whichever
 // policy they come from. What did so before is reported to those who write such a policy.
-func (ev *evaluation) checkWeakened(p effective.Pair) {
+func (ev *weakenings) check(p effective.Pair) {
 	if p.Before != nil && p.Before.Result == p.After.Result && ev.policy == nil {
 		return
 	}
 	h := weakenedBefore{on: p.Before}
 	for _, w := range p.After.Weakeners() {
 		same, held, arrived := h.classify(&w)
-		ev.addWeakening(p.After, &w, held, api.Deny)
+		ev.add(p.After, &w, held, api.Deny)
 		if w.Own() {
 			continue
 		}
 		if action := ev.arrivalAction(p.After, &w); action != "" {
-			ev.addWeakening(p.After, &w, arrived, action)
+			ev.add(p.After, &w, arrived, action)
 		}
 		if ev.policy != nil && w.By.From.Policy == &ev.policy.Policy {
-			ev.addWeakening(p.After, &w, same, api.Warn)
+			ev.add(p.After, &w, same, api.Warn)
 		}
 	}
 }
 
-// checkWeakenedOnSuccessor checks what newly weakens the overrides of some policies on a
+// checkOwn checks for rules that newly gate or weaken the overrides of their own
+// policy, as if it were alone on a path.
+func (ev *weakenings) checkOwn() {
+	if k := ev.policy.Kind; len(k.Gates)+len(k.Alternatives) == 0 {
+		return
+	}
+	is, was := effective.Alone(ev.policy), weakenedBefore{on: effective.Alone(ev.old)}
+	for _, w := range is.Weakeners() {
+		_, held, _ := was.classify(&w)
+		policy, rule := is.Ref(w.By.From.Policy), w.By.Key.String()
+		if !ev.found.any(func(f *Finding) bool {
+			return f.Code == api.ReasonOverrideRemoved && f.Rule == rule && f.Policy == policy
+		}) {
+			ev.add(is, &w, held, api.Deny)
+		}
+	}
+}
+
+// checkOnSuccessor checks what newly weakens the overrides of some policies on a
 // path that takes the traffic of one on which they applied.
-func (ev *evaluation) checkWeakenedOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
+func (ev *weakenings) checkOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
 		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return p.Same(w.HeldRules.Policy) }) {
 			_, held, _ := h.classify(&w)
-			ev.addWeakening(is, &w, held, api.Deny)
+			ev.add(is, &w, held, api.Deny)
 		}
 	}
 }
@@ -173,7 +196,7 @@ func (r weakenedRules) names(most int) (names []string) {
 	return names
 }
 
-func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
+func (ev *weakenings) add(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
 	if len(rules.first)+len(rules.rest) == 0 {
 		return
 	}
@@ -192,14 +215,14 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 	if f.Action == api.Deny {
 		f.Action = e.Kind.Action(f.Code, api.Deny)
 	}
-	ev.overrides.weakenings.add(f) // until the writer's permissions are known
+	ev.found.add(f) // until the writer's permissions are known
 }
 
 // arrivalAction returns what is done where an override comes into force on a path that has
 // what weakens it; "" for nothing. A write of its own policy, of a gateway or of a class
 // only warns, and one that brings it to a path whose higher policies weaken it reports
 // nothing: they weaken every path there.
-func (ev *evaluation) arrivalAction(e *effective.Effective, w *effective.Weakener) api.Action {
+func (ev *weakenings) arrivalAction(e *effective.Effective, w *effective.Weakener) api.Action {
 	switch {
 	case ev.change.Operation == "":
 		return api.Deny
@@ -212,24 +235,10 @@ func (ev *evaluation) arrivalAction(e *effective.Effective, w *effective.Weakene
 	}
 }
 
-// causedByWrite reports whether the write causes an override to meet what weakens it. One
-// of the override's own policy does not, nor one of a gateway or its class: they bring the
-// override to existing policies.
-func (ev *evaluation) causedByWrite(override api.Ref) bool {
-	switch o := ev.change.Object().(type) {
-	case *policykind.Policy:
-		return o.Ref() != override
-	case *gateway.Gateway, *gateway.Class:
-		return false
-	default:
-		return true
-	}
-}
-
-// reportWeakenings reports the overrides that are weakened: a denial is a warning for writers
+// reportAll reports the overrides that are weakened: a denial is a warning for writers
 // who are allowed to override the policy. may is nil where permissions do not matter.
-func (ev *evaluation) reportWeakenings(may *authorizer) error {
-	for _, f := range ev.overrides.weakenings {
+func (ev *weakenings) reportAll(may *authorizer) error {
+	for _, f := range ev.found {
 		permitted, err := may.allows(f)
 		if err != nil {
 			return err

@@ -12,19 +12,19 @@ import (
 // evaluatePair evaluates one path.
 func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	ev.hasPaths = true
-	again := ev.overrides.prev.sameEffective(p)
+	again := ev.prev.sameEffective(p)
 	if !again {
-		ev.overrides.prev = newPrevPair(p, ev.overrides.prev.lost[:0])
+		ev.prev = newPrevPair(p, ev.prev.lost[:0])
 	}
 	byRequests, err := ev.followRequests(p)
 	if err != nil {
 		return err
 	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
-		ev.overrides.prev.changed = byRequests.Changed()
-		ev.noteFollowed(byRequests)
+		ev.prev.changed = byRequests.Changed()
+		ev.ruleLosses.noteFollowed(byRequests)
 	}
-	if ev.overrides.prev.changed {
+	if ev.prev.changed {
 		if err := ev.countPath(byRequests, again); err != nil {
 			return err
 		}
@@ -44,27 +44,27 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		o := &p.After.Outcomes[i]
 		if ev.policy != nil && o.Policy == &ev.policy.Policy {
 			ev.overriddenRules.ownPaths++
-			ev.addOwnReach(p.After)
+			ev.reach.addOwnReach(p.After)
 			ev.overriddenRules.addOwn(byRequests, i)
-			ev.checkUnset(p, o)
+			policyCheck{ev.write}.checkUnset(p, o)
 			continue
 		}
 		ev.overriddenRules.addOther(byRequests, i)
 	}
 	ev.overriddenRules.addRoute(byRequests)
-	ev.reportSkippedConditions(byRequests)
+	policyCheck{ev.write}.reportSkippedConditions(byRequests)
 	return nil
 }
 
 // evaluateAfter evaluates what is in force on a path after the write, whether the write
 // caused it or not.
 func (ev *evaluation) evaluateAfter(p effective.Pair) error {
-	ev.checkWeakened(p)
+	ev.weakenings.check(p)
 	ev.limitTally().addDisplaced(p)
-	if err := ev.checkSchema(p); err != nil {
+	if err := ev.schema.check(p); err != nil {
 		return err
 	}
-	return ev.checkConstraintsOnPath(p)
+	return ev.requirements.check(p)
 }
 
 // countPath counts a path whose effective policy changes. again is set if the pair has the
@@ -73,22 +73,22 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 	if ev.backendEnds(p) {
 		p.After = nil
 	}
-	if p.Unreached = ev.notReached(p); p.Unreached != ev.overrides.prev.unreached {
-		again, ev.overrides.prev.unreached = false, p.Unreached
+	if p.Unreached = ev.reach.notReached(p); p.Unreached != ev.prev.unreached {
+		again, ev.prev.unreached = false, p.Unreached
 	}
 	continued, err := ev.continuedElsewhere(p)
 	if err != nil {
 		return err
 	}
 	if !again {
-		ev.overrides.prev.lostRules = lostRules(continued)
+		ev.prev.lostRules = lostRules(continued)
 		if p.After == nil { // the path ends: what follows its rules elsewhere is no matter
-			ev.overrides.prev.lostRules = slices.DeleteFunc(ev.overrides.prev.lostRules, func(l lostRule) bool { return !l.gone })
+			ev.prev.lostRules = slices.DeleteFunc(ev.prev.lostRules, func(l lostRule) bool { return !l.gone })
 		}
 	}
-	impact := ev.addImpact(p, ev.overrides.prev.lostRules)
-	covered := p.Unreached || ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
-	if ev.addGained(p) || covered || ev.choosesBackend(p) {
+	impact := ev.blast.addImpact(p, ev.prev.lostRules)
+	covered := p.Unreached || ev.ruleLosses.add(continued, ev.prev.lostRules, again)
+	if ev.blast.addGained(p) || covered || ev.blast.choosesBackend(p) {
 		impact.covered.add(&p, true)
 	}
 	if ev.observe != nil {
@@ -99,7 +99,7 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 
 // backendEnds reports whether a path has a backend that the write deletes, or whose port it
 // removes: its requests end there.
-func (ev *evaluation) backendEnds(p effective.Pair) bool {
+func (ev *write) backendEnds(p effective.Pair) bool {
 	if p.Before == nil || p.After == nil || p.After.Path.Backend == nil {
 		return false
 	}
@@ -117,22 +117,15 @@ func (ev *evaluation) backendEnds(p effective.Pair) bool {
 }
 
 // addImpact adds a path to the blast radius of the write, and returns that on its kind.
-func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
-	ev.blast.paths.add(&p, ev.writesPolicy())
+func (ev *blastRadius) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
+	ev.paths.add(&p, ev.writesPolicy())
 	if p.Unreached {
-		ev.blast.unreached.add(&p, ev.writesPolicy())
+		ev.unreached.add(&p, ev.writesPolicy())
 	}
-	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	impact := ev.blast.impactOf(p, ev.guard.BlastRadius)
+	ev.namespaces.add(p.Effective().Path.Namespace())
+	impact := ev.impactOf(p, ev.guard.BlastRadius)
 	impact.add(p, lost)
 	return impact
-}
-
-// writesPolicy reports whether the object is a policy: then only effective policies of its
-// own kind can change.
-func (ev *evaluation) writesPolicy() bool {
-	_, ok := ev.change.Object().(*policykind.Policy)
-	return ok
 }
 
 // prevPair is the result of the previous pair. Pairs of the same effective policies share

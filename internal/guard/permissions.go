@@ -26,7 +26,7 @@ var ErrPermissions = errors.New("cannot determine whether the user is allowed to
 
 // authorizer asks once for each policy whether the writer is allowed to override it.
 type authorizer struct {
-	ev    *evaluation
+	ev    *write
 	ctx   context.Context //nolint:containedctx // of one evaluation
 	known map[api.Ref]bool
 }
@@ -75,7 +75,7 @@ func (a *authorizer) allows(f Finding) (bool, error) {
 const permittedAdvice = "you are allowed to do that"
 
 // checkCommand returns the command that shows whether one is allowed to remove overrides.
-func (ev *evaluation) checkCommand(policy api.Ref) string {
+func (ev *write) checkCommand(policy api.Ref) string {
 	if ev.guard.Permissions == nil {
 		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)
 	}

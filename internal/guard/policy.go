@@ -11,9 +11,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// checkPolicy checks the policy that is written and its targets, before any path is
+// policyCheck checks a policy by itself.
+type policyCheck struct{ *write }
+
+// check checks the policy that is written and its targets, before any path is
 // evaluated.
-func (ev *evaluation) checkPolicy() {
+func (ev policyCheck) check() {
 	if ev.policy.Invalid != nil {
 		ev.report(api.ReasonInvalid, newly(ev.old != nil && ev.old.Invalid != nil), Finding{What: unreadableText(ev.policy)})
 		return
@@ -29,7 +32,7 @@ func unreadableText(p *policykind.Policy) string {
 	return fmt.Sprintf("%s is invalid and has no effect: %v", p.Ref(), p.Invalid)
 }
 
-func (ev *evaluation) checkTarget(t api.Target) {
+func (ev policyCheck) checkTarget(t api.Target) {
 	what := effective.Describe(ev.after, ev.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
@@ -47,7 +50,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 }
 
 // targetAdvice says what to do about a target that does not exist.
-func (ev *evaluation) targetAdvice(t api.Target) string {
+func (ev policyCheck) targetAdvice(t api.Target) string {
 	sections := "" // as secret as those of a parent
 	if ev.reads(t.Target.Namespace) {
 		sections = effective.ListSections(ev.after.Get(t.Target))
@@ -66,7 +69,7 @@ func (ev *evaluation) targetAdvice(t api.Target) string {
 	}
 }
 
-func (ev *evaluation) wasConflicted(t api.Target) bool {
+func (ev policyCheck) wasConflicted(t api.Target) bool {
 	return ev.old != nil && slices.ContainsFunc(effective.Targets(ev.before, ev.old), func(o api.Target) bool { return sameTarget(o, t) && o.Reason == api.Conflicted })
 }
 
@@ -75,7 +78,7 @@ func sameTarget(a, b api.Target) bool {
 }
 
 // reportDisplaced reports which policies lose a target to the one that is written.
-func (ev *evaluation) reportDisplaced() {
+func (ev policyCheck) reportDisplaced() {
 	if !ev.policy.Kind.MayConflict() {
 		return
 	}
@@ -91,12 +94,12 @@ func (ev *evaluation) reportDisplaced() {
 	}
 }
 
-func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Target) bool {
+func (ev policyCheck) newlyConflicted(rival *policykind.Policy, t policykind.Target) bool {
 	return effective.Holder(ev.before, rival, t) == rival && effective.Holder(ev.after, rival, t) != rival
 }
 
 // reportUnread reports what of the policy that is written is not read.
-func (ev *evaluation) reportUnread() {
+func (ev policyCheck) reportUnread() {
 	if ev.policy.Unread != "" && ev.policy.Kind.Source != policykind.Label { // with a label and no target it is no policy
 		ev.warn(api.ReasonNotRead, Finding{}, "the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread)
 	}
@@ -108,7 +111,7 @@ func (ev *evaluation) reportUnread() {
 
 // checkUnset reports rules that the policy that is written newly unsets although an
 // override of a higher policy sets them.
-func (ev *evaluation) checkUnset(p effective.Pair, o *merge.Outcome) {
+func (ev policyCheck) checkUnset(p effective.Pair, o *merge.Outcome) {
 	if len(o.Policy.Unset) == 0 {
 		return
 	}
@@ -154,7 +157,7 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 // reportSkippedConditions reports conditions that could not be evaluated, or that name a
 // key that the policies below left out: those of the policy that is written always, those
 // of others where the write causes that.
-func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
+func (ev policyCheck) reportSkippedConditions(p effective.Pair) {
 	for _, n := range p.After.Notes {
 		own := ev.policy != nil && n.Policy == &ev.policy.Policy
 		if !own && notedBefore(p.Before, n) {
@@ -167,7 +170,7 @@ func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 // redactNote returns a note without what depends on values that the condition reads: they
 // are of policies that its writer may not be allowed to read, or the reader is not allowed
 // to read the policies above.
-func (ev *evaluation) redactNote(n merge.Note) merge.Note {
+func (ev policyCheck) redactNote(n merge.Note) merge.Note {
 	if ev.guard.ReadsAll {
 		return n
 	}

@@ -19,7 +19,7 @@ import (
 type ReadLiveFunc func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
 // readLive reads an object from the API server.
-func (ev *evaluation) readLive(ctx context.Context, ref api.Ref) (o snapshot.Object, err error) {
+func (ev *write) readLive(ctx context.Context, ref api.Ref) (o snapshot.Object, err error) {
 	err = ev.budget.Wait(func() error {
 		o, err = ev.guard.ReadLive(ctx, ref)
 		return err
@@ -33,7 +33,7 @@ func (ev *evaluation) readLive(ctx context.Context, ref api.Ref) (o snapshot.Obj
 // liveReader reads objects that a view lacks from the API server, each once: they may have been
 // created a moment ago.
 type liveReader struct {
-	ev    *evaluation
+	ev    *write
 	view  *snapshot.View
 	asked []api.Ref
 }
@@ -69,7 +69,7 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	if ev.guard.ReadLive == nil {
 		return ev.before, nil
 	}
-	r := &liveReader{ev: ev, view: ev.before}
+	r := &liveReader{ev: ev.write, view: ev.before}
 	p, ok := ev.change.After.(*policykind.Policy)
 	if !ok {
 		err := r.addParents(ctx, newParents(ev.change))
@@ -96,12 +96,12 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 
 // readConstraintTargets adds to the view after the write the targets that it lacks: they
 // may have been created a moment ago.
-func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
+func (ev constraintWrite) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
 	absent, _ := ev.after.Absent(c)
 	if ev.guard.ReadLive == nil || len(absent) > maxLiveReads {
 		return nil
 	}
-	r := &liveReader{ev: ev, view: ev.after}
+	r := &liveReader{ev: ev.write, view: ev.after}
 	for _, n := range absent {
 		if n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
 			continue // one in any namespace has no single address

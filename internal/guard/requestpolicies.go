@@ -15,7 +15,7 @@ type stake struct{ before, after *effective.Attachments }
 
 // newStake returns what is at stake in the write for policies of certain kinds; nil if
 // nothing is, since there is no policy of such a kind.
-func (ev *evaluation) newStake(of func(*policykind.Kind) bool) *stake {
+func (ev *write) newStake(of func(*policykind.Kind) bool) *stake {
 	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !of(k) })
 	if len(kinds) == 0 {
 		return nil

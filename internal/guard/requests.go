@@ -14,10 +14,10 @@ import (
 
 // requests knows where requests go before and after a write (SEMANTICS section 9).
 type requests struct {
+	*write
+
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]flow // nil if the write moves none
-	// paths through routes before and after the write
-	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
 	// steps is how many matches were looked at, and work what that cost; unsureWork is that
 	// of requests that move in few implementations.
 	steps, work, unsureWork int
@@ -28,12 +28,9 @@ type requests struct {
 		stays   flow
 		mayStay bool
 	}
-	// followed are the pairs of paths whose rules were compared since one of them begins or
-	// ends.
-	followed map[followedPair]bool
-	// rerouted are the routes that the write changes, so that moves have all requests of
+	// edited are the routes that the write changes, so that moves have all requests of
 	// their rules.
-	rerouted map[api.Ref]bool
+	edited map[api.Ref]bool
 }
 
 // gatewayRouters are the routers of a gateway, or of a Service in a mesh, before and after
@@ -138,15 +135,15 @@ func readsRequests(p *gateway.Path) bool {
 }
 
 // trackRequests finds the requests that the write moves, where overrides are at stake.
-func (ev *evaluation) trackRequests() error {
+func (ev *requests) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
-		ev.requests = requests{gateways: ev.requests.gateways}
+		*ev = requests{write: ev.write, gateways: ev.gateways}
 		return nil
 	}
-	ev.requests = requests{gateways: ev.requests.gateways, moves: make(map[rulePlace][]flow), rerouted: make(map[api.Ref]bool)}
+	*ev = requests{write: ev.write, gateways: ev.gateways, moves: make(map[rulePlace][]flow), edited: make(map[api.Ref]bool)}
 	for _, r := range slices.Concat(re.before, re.after) {
-		ev.requests.rerouted[r.Ref()] = true
+		ev.edited[r.Ref()] = true
 	}
 	limits, matters := ev.moveLimits()
 	if !matters {
@@ -166,8 +163,8 @@ func (ev *evaluation) trackRequests() error {
 
 // moveLimits returns the limits of a search for moves that may take an override from
 // requests, and whether any may.
-func (ev *evaluation) moveLimits() (limits gateway.MoveLimits, matters bool) {
-	limits = gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps, Work: &ev.requests.work}
+func (ev *requests) moveLimits() (limits gateway.MoveLimits, matters bool) {
+	limits = gateway.MoveLimits{Known: ev.knows, Steps: &ev.steps, Work: &ev.work}
 	if ev.everyKindUnlisted {
 		return limits, true
 	}
@@ -180,8 +177,8 @@ func (ev *evaluation) moveLimits() (limits gateway.MoveLimits, matters bool) {
 }
 
 // routersOf returns the routers of a gateway or a Service.
-func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
-	if at := ev.requests.gateways[ref]; at != nil {
+func (ev *requests) routersOf(ref api.Ref) *gatewayRouters {
+	if at := ev.gateways[ref]; at != nil {
 		return at
 	}
 	at := &gatewayRouters{mesh: ref.Kind == gateway.KindService}
@@ -196,12 +193,12 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 		}
 	}
 	at.before, at.after = router(ev.before), router(ev.after)
-	put(&ev.requests.gateways, ref, at)
+	put(&ev.gateways, ref, at)
 	return at
 }
 
 // trackGateway finds the requests that the write moves at a gateway.
-func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
+func (ev *requests) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
 	re = ev.reroutedAt(at, re)
 	routes := slices.Concat(re.before, re.after)
 	if at.mesh { // all routes of the Service compete
@@ -239,7 +236,7 @@ func appendNew[T comparable](list []T, more iter.Seq[T]) []T {
 
 // movesUnder yields requests that the write moves under a reading. The error is that of the
 // budget, which ends it.
-func (ev *evaluation) movesUnder(r routing, re reroutedObject, limits gateway.MoveLimits, err *error) iter.Seq[gateway.Move] {
+func (ev *requests) movesUnder(r routing, re reroutedObject, limits gateway.MoveLimits, err *error) iter.Seq[gateway.Move] {
 	limits.Alive = func() bool {
 		*err = ev.budget.Alive()
 		return *err == nil
@@ -248,44 +245,44 @@ func (ev *evaluation) movesUnder(r routing, re reroutedObject, limits gateway.Mo
 }
 
 // trackMoves adds the moves of requests under one reading.
-func (ev *evaluation) trackMoves(at *gatewayRouters, r routing, re reroutedObject, limits gateway.MoveLimits) (err error) {
+func (ev *requests) trackMoves(at *gatewayRouters, r routing, re reroutedObject, limits gateway.MoveLimits) (err error) {
 	for m := range ev.movesUnder(r, re, limits, &err) {
-		ev.requests.add(at.flow(m, r.why))
+		ev.add(at.flow(m, r.why))
 	}
 	return err
 }
 
 // trackUnsure adds those moves of requests under a reading that count, as ones that only
 // some implementations have.
-func (ev *evaluation) trackUnsure(r routing, re reroutedObject, limits gateway.MoveLimits, why string, counts func(gateway.Move) bool) (err error) {
-	limits.Work, limits.MaxWork = &ev.requests.unsureWork, maxMovedRulesWork
+func (ev *requests) trackUnsure(r routing, re reroutedObject, limits gateway.MoveLimits, why string, counts func(gateway.Move) bool) (err error) {
+	limits.Work, limits.MaxWork = &ev.unsureWork, maxMovedRulesWork
 	for m := range ev.movesUnder(r, re, limits, &err) {
 		if m.Request != nil && counts(m) {
-			ev.requests.add(flow{Move: m, unsure: why})
+			ev.add(flow{Move: m, unsure: why})
 		}
 	}
 	return err
 }
 
 // add adds requests that the write moves.
-func (r *requests) add(f flow) {
+func (ev *requests) add(f flow) {
 	from := placeOfServed(f.From)
-	r.moves[from] = addFlow(r.moves[from], f)
+	ev.moves[from] = addFlow(ev.moves[from], f)
 }
 
 // knows reports whether requests between two rules are known to move in each
 // implementation.
-func (r *requests) knows(from, to gateway.Served) bool {
-	return slices.ContainsFunc(r.moves[placeOfServed(from)], func(f flow) bool { return f.To.Same(to) && f.isSure() })
+func (ev *requests) knows(from, to gateway.Served) bool {
+	return slices.ContainsFunc(ev.moves[placeOfServed(from)], func(f flow) bool { return f.To.Same(to) && f.isSure() })
 }
 
 // from returns where the requests of a path's rules go after the write, if that moves
 // some.
-func (r *requests) from(p *gateway.Path) []flow {
-	if len(r.moves) == 0 || !readsRequests(p) {
+func (ev *requests) from(p *gateway.Path) []flow {
+	if len(ev.moves) == 0 || !readsRequests(p) {
 		return nil
 	}
-	at := r.gateways[entryOf(p)]
+	at := ev.gateways[entryOf(p)]
 	if at == nil || at.before == nil {
 		return nil
 	}
@@ -293,7 +290,7 @@ func (r *requests) from(p *gateway.Path) []flow {
 	for _, l := range at.before.ListenersAt(p) {
 		for rule := range p.Route.Rules {
 			if p.Rule < 0 || p.Rule == rule {
-				out = append(out, r.moves[placeOf(&l, p.Route, rule)]...)
+				out = append(out, ev.moves[placeOf(&l, p.Route, rule)]...)
 			}
 		}
 	}
@@ -301,8 +298,8 @@ func (r *requests) from(p *gateway.Path) []flow {
 }
 
 // moved reports whether the write may move requests of a path.
-func (r *requests) moved(p *gateway.Path) bool {
-	return r.moves != nil && readsRequests(p) && (r.rerouted[p.Route.Ref()] || len(r.from(p)) > 0)
+func (ev *requests) moved(p *gateway.Path) bool {
+	return ev.moves != nil && readsRequests(p) && (ev.edited[p.Route.Ref()] || len(ev.from(p)) > 0)
 }
 
 // destinations are where the requests of a path go after the write at its gateway.
@@ -315,15 +312,15 @@ type destinations struct {
 }
 
 // destinations returns where the requests of a path go after the write at its gateway.
-func (ev *evaluation) destinations(x *gateway.Path) *destinations {
-	if last := &ev.requests.last; last.of != x {
+func (ev *requests) destinations(x *gateway.Path) *destinations {
+	if last := &ev.last; last.of != x {
 		last.destinations = ev.findDestinations(x)
 	}
-	return &ev.requests.last.destinations
+	return &ev.last.destinations
 }
 
-func (ev *evaluation) findDestinations(x *gateway.Path) destinations {
-	out := destinations{of: x, to: slices.Clone(ev.requests.from(x))}
+func (ev *requests) findDestinations(x *gateway.Path) destinations {
+	out := destinations{of: x, to: slices.Clone(ev.from(x))}
 	at := ev.routersOf(entryOf(x))
 	if at.before == nil {
 		out.ends = true
@@ -368,8 +365,8 @@ func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Witness] {
 }
 
 // staying returns a request that stays on the path of a pair, and whether there may be one.
-func (ev *evaluation) staying(p effective.Pair) (flow, bool) {
-	last := &ev.requests.last
+func (ev *requests) staying(p effective.Pair) (flow, bool) {
+	last := &ev.last
 	if last.staying != &p.Before.Path {
 		last.stays, last.mayStay = ev.findStaying(p)
 		last.staying = &p.Before.Path
@@ -377,7 +374,7 @@ func (ev *evaluation) staying(p effective.Pair) (flow, bool) {
 	return last.stays, last.mayStay
 }
 
-func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
+func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 	x, y := &p.Before.Path, &p.After.Path
 	if !readsRequests(x) || !readsRequests(y) {
 		return flow{}, true
@@ -386,7 +383,7 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 	if at.before == nil || at.after == nil {
 		return flow{}, true
 	}
-	for _, f := range ev.requests.from(x) {
+	for _, f := range ev.from(x) {
 		if f.unsure == "" && f.To.IsOn(y) {
 			return f, true
 		}
@@ -401,7 +398,7 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 			}
 		}
 	}
-	if ev.requests.moves == nil {
+	if ev.moves == nil {
 		return flow{}, false
 	}
 	arrivals, err := ev.arrivalsAt(at) // also where no policy differs
@@ -411,10 +408,10 @@ func (ev *evaluation) findStaying(p effective.Pair) (flow, bool) {
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
 // before it. They are kept for a while.
-func (ev *evaluation) pathsThrough(object api.Ref, kind *policykind.Kind, after bool) ([]*effective.Effective, error) {
-	v, known := ev.before, &ev.requests.pathsBefore
+func (ev *successors) pathsThrough(object api.Ref, kind *policykind.Kind, after bool) ([]*effective.Effective, error) {
+	v, known := ev.before, &ev.pathsBefore
 	if after {
-		v, known = ev.after, &ev.requests.pathsAfter
+		v, known = ev.after, &ev.pathsAfter
 	}
 	at := candidatesKey{object, kind}
 	if out, ok := (*known)[at]; ok {
@@ -432,7 +429,7 @@ func (ev *evaluation) pathsThrough(object api.Ref, kind *policykind.Kind, after 
 }
 
 // walk returns the paths of a kind through some objects.
-func (ev *evaluation) walk(v *snapshot.View, kind *policykind.Kind, objects ...api.Ref) (out []*effective.Effective, err error) {
+func (ev *successors) walk(v *snapshot.View, kind *policykind.Kind, objects ...api.Ref) (out []*effective.Effective, err error) {
 	kinds := []api.PolicyKind{kind.Ref()}
 	err = ev.guard.Engine.Walk(v, effective.Scope{Objects: objects, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
 		out = append(out, e)
@@ -444,7 +441,7 @@ func (ev *evaluation) walk(v *snapshot.View, kind *policykind.Kind, objects ...a
 // pathsTo returns the paths of a kind along which requests go that a rule serves. In a mesh,
 // they are those of the clients in a namespace if they have their own, and those of all
 // clients for "".
-func (ev *evaluation) pathsTo(s gateway.Served, kind *policykind.Kind, client string, after bool) ([]*effective.Effective, error) {
+func (ev *successors) pathsTo(s gateway.Served, kind *policykind.Kind, client string, after bool) ([]*effective.Effective, error) {
 	paths, err := ev.pathsThrough(s.Route.Ref(), kind, after)
 	client = cmp.Or(s.Listener.Client, client)
 	var all, own []*effective.Effective
@@ -474,9 +471,9 @@ type successor struct {
 // requestSuccessors returns the paths at the same gateway or Service that serve requests
 // of a path after the write, other than the path itself, and whether some are served by
 // nothing there any more.
-func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
+func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
 	x, backendLost := p.Before, ev.backendLost(p, o)
-	to := ev.requests.from(&x.Path)
+	to := ev.from(&x.Path)
 	if p.After == nil || backendLost {
 		d := ev.destinations(&x.Path)
 		to, ends = d.to, d.ends && p.After == nil
@@ -495,7 +492,7 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 }
 
 // successorsAt returns the paths along which requests of another one go that move.
-func (ev *evaluation) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
+func (ev *successors) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
 	paths, err := ev.pathsTo(f.To, x.Kind, x.Path.Client, true)
 	if err != nil {
 		return nil, err

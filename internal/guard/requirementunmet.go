@@ -9,12 +9,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// reportUnmet turns the constraints that are violated into findings: those that bind the
+// reportAll turns the constraints that are violated into findings: those that bind the
 // write by requirement, others each once. A constraint of a tenant has as many messages as
 // its author likes: they must not take the place of what the writer of something above has to
 // know.
-func (ev *evaluation) reportUnmet() {
-	all := ev.requirements.unmet.sorted(compareUnmet)
+func (ev *requirements) reportAll() {
+	all := ev.unmet.sorted(compareUnmet)
 	for len(all) > 0 {
 		same := 1
 		for same < len(all) && sameRequirement(all[0], all[same]) {
@@ -27,6 +27,7 @@ func (ev *evaluation) reportUnmet() {
 		}
 		all = all[same:]
 	}
+	ev.reportUnevaluated()
 }
 
 func compareUnmet(a, b *unmetRequirement) int {
@@ -45,7 +46,7 @@ func sameRequirement(a, b *unmetRequirement) bool {
 }
 
 // reportRequirement reports violations of one requirement.
-func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
+func (ev *requirements) reportRequirement(all []*unmetRequirement) {
 	ref, action, existing := all[0].constraint.Ref(), all[0].constraint.Enforcement, ""
 	f := Finding{Policy: ref}
 	if all[0].before {
@@ -78,7 +79,7 @@ func warnAtMost(a api.Action) api.Action {
 }
 
 // reportNotBinding reports a constraint that does not bind the write by its first violation.
-func (ev *evaluation) reportNotBinding(all []*unmetRequirement) {
+func (ev *requirements) reportNotBinding(all []*unmetRequirement) {
 	first, more := all[0], ""
 	ref := first.constraint.Ref()
 	f := Finding{Policy: ref, NotBinding: true, Rule: first.rule, Advice: fmt.Sprintf("notify the owner of %s", ref)}

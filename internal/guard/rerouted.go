@@ -20,7 +20,7 @@ type reroutedObject struct {
 
 // rerouted returns what the write changes about where requests go; the zero value if
 // nothing.
-func (ev *evaluation) rerouted() reroutedObject {
+func (ev *requests) rerouted() reroutedObject {
 	ref := ev.change.Object().Ref()
 	before, after := ev.before.Get(ref), ev.after.Get(ref)
 	switch ev.change.Object().(type) {
@@ -68,7 +68,7 @@ func (ev *evaluation) rerouted() reroutedObject {
 
 // reroutedKind returns all routes where the definition of a kind is written by which
 // requests are routed: the kind may be read in another way.
-func (ev *evaluation) reroutedKind() reroutedObject {
+func (ev *requests) reroutedKind() reroutedObject {
 	kind := ev.change.Object().(*policykind.Definition).Defines()
 	if !slices.Contains(gateway.GatewayKinds, kind.Kind) || kind != gateway.KindOf(kind.Kind) {
 		return reroutedObject{}
@@ -89,7 +89,7 @@ func (ev *evaluation) reroutedKind() reroutedObject {
 // reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
 // their gateways and Services. A listener set without routes is at its gateway, too: the
 // listeners of others may conflict with its own.
-func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
+func (ev *requests) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
 	re := reroutedObject{entries: ev.gatewaysOfSets(), before: before, after: after}
 	add := func(v *snapshot.View, routes []*gateway.Route) {
 		for _, r := range routes {
@@ -113,7 +113,7 @@ func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObj
 
 // gatewaysOfSets names the gateways of a listener set that is written, or of those in a
 // namespace that is.
-func (ev *evaluation) gatewaysOfSets() []api.Ref {
+func (ev *requests) gatewaysOfSets() []api.Ref {
 	var out []api.Ref
 	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
 		switch o := o.(type) {
@@ -147,7 +147,7 @@ func nonNil(r *gateway.Route) []*gateway.Route {
 
 // reroutedAt returns what the write changes at a gateway or Service, with the routes of which
 // a listener is changed there.
-func (ev *evaluation) reroutedAt(at *gatewayRouters, re reroutedObject) reroutedObject {
+func (ev *requests) reroutedAt(at *gatewayRouters, re reroutedObject) reroutedObject {
 	if at.mesh {
 		return re
 	}

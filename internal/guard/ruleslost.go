@@ -16,11 +16,17 @@ import (
 // ruleLosses are the rules of other policies that paths lose by the write (SEMANTICS
 // section 8, RulesLost).
 type ruleLosses struct {
+	*successors
+
+	blast *blastRadius
 	tally[ruleLossKey, ruleLoss]
 
 	prev []*ruleLoss // of the previous pair
 	// moved names the rules that requests lose which move to another route or rule.
 	moved []string
+	// followed are the pairs of paths whose rules were compared since one of them begins or
+	// ends.
+	followed map[followedPair]bool
 }
 
 // lossWay is how a policy loses a rule.
@@ -75,10 +81,10 @@ func objectOf(e *effective.Effective) api.Ref {
 	return api.Ref{Kind: end.Kind, Namespace: end.Namespace, Name: end.Name}
 }
 
-// addLostRules adds what other policies lose on a path, and reports whether that is any. again
+// add adds what other policies lose on a path, and reports whether that is any. again
 // is set if the pair has the same effective policies as the previous one.
-func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool) bool {
-	losses := &ev.ruleLosses
+func (ev *ruleLosses) add(p effective.Pair, lost []lostRule, again bool) bool {
+	losses := ev
 	if !again {
 		losses.prev = losses.prev[:0]
 		for _, l := range ev.groupLostRules(p, lost) {
@@ -93,11 +99,11 @@ func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool
 	return len(losses.prev) > 0
 }
 
-// addMovedRules adds what requests lose that move between two paths, such as a request.
-func (ev *evaluation) addMovedRules(p effective.Pair, lost []lostRule, request *gateway.Request) {
+// addMoved adds what requests lose that move between two paths, such as a request.
+func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, request *gateway.Request) {
 	for _, l := range ev.groupLostRules(p, lost) {
 		l.moved, l.request = true, request
-		if known := ev.ruleLosses.at(l.ruleLossKey, l); known != nil {
+		if known := ev.at(l.ruleLossKey, l); known != nil {
 			known.addPath(&p)
 		}
 	}
@@ -105,7 +111,7 @@ func (ev *evaluation) addMovedRules(p effective.Pair, lost []lostRule, request *
 
 // groupLostRules groups the rules that a path loses by their policy and by how it loses
 // them, without those that the writer edits, and those that are reported as Overridden.
-func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []ruleLoss {
+func (ev *ruleLosses) groupLostRules(p effective.Pair, lost []lostRule) []ruleLoss {
 	var out []ruleLoss
 	for _, r := range lost {
 		if ev.change.After != nil && p.Before.Ref(r.from) == ev.change.Object().Ref() {
@@ -182,27 +188,27 @@ func (l *ruleLoss) rank() int {
 	return 2*btoi(!protects) + btoi(l.gone == "")
 }
 
-// reportLostRules reports what other policies lose, unless a finding about an override says
+// reportAll reports what other policies lose, unless a finding about an override says
 // so already.
-func (ev *evaluation) reportLostRules() {
+func (ev *ruleLosses) reportAll() {
 	said := make(map[ownLoss]bool)
 	for _, f := range ev.findings {
 		if slices.Contains(overrideReasons, f.Code) {
 			said[ownLoss{f.Policy, f.Rule}] = true
 		}
 	}
-	for key, l := range ev.ruleLosses.entries {
+	for key, l := range ev.entries {
 		policy := l.on.Before.Ref(l.from)
 		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool { return said[ownLoss{policy, r.key.String()}] })
 		if l.nameRules(); len(l.rules) == 0 {
-			delete(ev.ruleLosses.entries, key)
+			delete(ev.entries, key)
 		}
 	}
-	losses := ev.ruleLosses.sorted(compareLosses)
+	losses := ev.sorted(compareLosses)
 	for _, l := range losses {
 		for _, r := range eachName(l.rules, true) {
-			if l.moved && !slices.Contains(ev.ruleLosses.moved, r.name) {
-				ev.ruleLosses.moved = append(ev.ruleLosses.moved, r.name)
+			if l.moved && !slices.Contains(ev.moved, r.name) {
+				ev.moved = append(ev.moved, r.name)
 			}
 		}
 	}
@@ -214,7 +220,7 @@ func (ev *evaluation) reportLostRules() {
 	}
 	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
 		than := ""
-		if ev.ruleLosses.more {
+		if ev.more {
 			than = "more than "
 		}
 		ev.warn(api.ReasonRulesLost, Finding{rank: len(losses)}, "%s%d more policies also lose rules", than, rest)
@@ -239,7 +245,7 @@ func compareLosses(a, b *ruleLoss) int {
 }
 
 // lossFinding says what is lost, whose it was, where, why, and what keeps it.
-func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
+func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 	policy := l.on.Before.Ref(l.from)
 	f := Finding{Policy: policy, rank: l.rank()}
 	if len(l.rules) == 1 {

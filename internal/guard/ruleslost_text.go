@@ -15,7 +15,7 @@ import (
 )
 
 // lossText says why a policy loses its rules, and what keeps them.
-func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
+func (ev *ruleLosses) lossText(l *ruleLoss) (why, advice string) {
 	if l.by == nil {
 		return ev.detachedText(l)
 	}
@@ -82,7 +82,7 @@ func (l *ruleLoss) replacedText(policy, by api.Ref, written bool) (why, advice s
 }
 
 // wholeText says that a policy replaces the one above it as a whole.
-func (ev *evaluation) wholeText(l *ruleLoss, by api.Ref, written bool) string {
+func (ev *ruleLosses) wholeText(l *ruleLoss, by api.Ref, written bool) string {
 	is := l.on.After
 	if !written {
 		return fmt.Sprintf("%s on %s replaces it as a whole", by, is.Path.Element(is.Level(l.by)))
@@ -159,7 +159,7 @@ func (l *ruleLoss) mergeAdvice(it string, policy, by api.Ref) string {
 }
 
 // detachedText says why a policy is no longer on a path, or takes no part on it.
-func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
+func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	was, policy := l.on.Before, l.on.Before.Ref(l.from)
 	old, _ := ev.before.Get(policy).(*policykind.Policy) // it is on the path, so it exists
 	now, _ := ev.after.Get(policy).(*policykind.Policy)
@@ -208,7 +208,7 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	if t, ok := ev.lostReference(old, now); ok {
 		return fmt.Sprintf("%s no longer refers to %s by %s", t.Ref, it, t.AttachedBy), fmt.Sprintf("keep the reference to keep %s", l.kept())
 	}
-	if s := lostSelector(ev, now, at); s != nil {
+	if s := lostSelector(ev.write, now, at); s != nil {
 		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
 	}
 	if to := elsewhere(was, l.on.After); to != "" {
@@ -226,7 +226,7 @@ func (l *ruleLoss) replaceAdvice(at api.PathElement) string {
 }
 
 // unreadAdvice says how rules of a policy are kept that has no effect on a path any more.
-func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
+func (ev *ruleLosses) unreadAdvice(l *ruleLoss) string {
 	was, is := l.on.Before.Path.Gateway, l.on.After.Path.Gateway
 	switch {
 	case was != nil && is != nil && was.Ref() != is.Ref():
@@ -244,7 +244,7 @@ func (ev *evaluation) unreadAdvice(l *ruleLoss) string {
 
 // lostSelector returns a selector of a policy that selected an object before the write, which
 // changes its labels or those of its namespace, and does not after it.
-func lostSelector(ev *evaluation, p *policykind.Policy, on api.PathElement) *policykind.Selector {
+func lostSelector(ev *write, p *policykind.Policy, on api.PathElement) *policykind.Selector {
 	for _, t := range p.Targets {
 		object := api.Ref{Group: t.Ref.Group, Kind: t.Ref.Kind, Namespace: on.Namespace, Name: on.Name}
 		if ev.before.Selects(p, t, object) && !ev.after.Selects(p, t, object) {
@@ -269,7 +269,7 @@ func elsewhere(was, is *effective.Effective) string {
 
 // lostTarget returns the first target of a policy that was accepted before the write and is
 // not accepted after it.
-func (ev *evaluation) lostTarget(was, is *policykind.Policy) (api.Target, bool) {
+func (ev *ruleLosses) lostTarget(was, is *policykind.Policy) (api.Target, bool) {
 	had := effective.Targets(ev.before, was)
 	for _, t := range effective.Targets(ev.after, is) {
 		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool { return o.Accepted && sameTarget(o, t) }) {
@@ -281,7 +281,7 @@ func (ev *evaluation) lostTarget(was, is *policykind.Policy) (api.Target, bool) 
 
 // lostReference returns the first target that attaches a policy to itself before the write
 // and not after it.
-func (ev *evaluation) lostReference(was, is *policykind.Policy) (policykind.Target, bool) {
+func (ev *ruleLosses) lostReference(was, is *policykind.Policy) (policykind.Target, bool) {
 	has := ev.after.Targets(is)
 	for _, t := range ev.before.Targets(was) {
 		if t.AttachedBy != "" && !slices.ContainsFunc(has, func(o policykind.Target) bool {
@@ -296,7 +296,7 @@ func (ev *evaluation) lostReference(was, is *policykind.Policy) (policykind.Targ
 // entriesText says how many entries of a list are in force in the place of those that are
 // replaced: ": 2 entries instead of 3". It returns "" where no single rule is replaced, and
 // where the reader may not read both policies: a count is a value, too.
-func (ev *evaluation) entriesText(l *ruleLoss) string {
+func (ev *ruleLosses) entriesText(l *ruleLoss) string {
 	if len(l.rules) != 1 || ev.guard.OmitCounts || !ev.reads(l.from.Namespace) || !ev.reads(l.holder().Namespace) {
 		return ""
 	}

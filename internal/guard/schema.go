@@ -20,7 +20,7 @@ var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.Ne
 
 // checker returns the checker whose messages show what the reader is allowed to read. Those
 // about a write decide which violations are the same before and after it, for every reader.
-func (ev *evaluation) checker() *schema.Checker {
+func (ev *schemaViolations) checker() *schema.Checker {
 	if ev.guard.ReadsAll && ev.change.Object() == nil {
 		return schemaCheckerWithValues
 	}
@@ -29,6 +29,8 @@ func (ev *evaluation) checker() *schema.Checker {
 
 // schemaViolations are the violations of schemas on all paths.
 type schemaViolations struct {
+	*write
+
 	violations tally[schemaViolationKey, schemaViolation]
 	// withoutLower are the results of checkWithoutLower.
 	withoutLower map[*merge.Result]*schema.Verdict
@@ -55,9 +57,9 @@ type schemaViolation struct {
 	paths int
 }
 
-// checkSchema checks the effective spec of a path against its schema. A violation that
+// check checks the effective spec of a path against its schema. A violation that
 // existed before is a warning.
-func (ev *evaluation) checkSchema(p effective.Pair) error {
+func (ev *schemaViolations) check(p effective.Pair) error {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return nil
 	}
@@ -85,7 +87,7 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 	}
 	for _, problem := range now.Problems {
 		k := schemaViolationKey{p.After.Kind, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem)}
-		ev.schema.violations.at(k, schemaViolation{schemaViolationKey: k, on: p.After}).paths++
+		ev.violations.at(k, schemaViolation{schemaViolationKey: k, on: p.After}).paths++
 	}
 	return nil
 }
@@ -93,8 +95,8 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 // checkWithoutLower checks the effective spec of a path without the policies of other
 // namespaces below the object that is written: these must not block writes of its owner.
 // It returns nil where there are none. Paths of one result share the answer.
-func (ev *evaluation) checkWithoutLower(p effective.Pair) (v *schema.Verdict, err error) {
-	if known, ok := ev.schema.withoutLower[p.After.Result]; ok {
+func (ev *schemaViolations) checkWithoutLower(p effective.Pair) (v *schema.Verdict, err error) {
+	if known, ok := ev.withoutLower[p.After.Result]; ok {
 		return known, nil
 	}
 	if lower, ok := ev.lowerThanWritten(p); ok {
@@ -108,13 +110,13 @@ func (ev *evaluation) checkWithoutLower(p effective.Pair) (v *schema.Verdict, er
 		}
 		v = &found
 	}
-	put(&ev.schema.withoutLower, p.After.Result, v)
+	put(&ev.withoutLower, p.After.Result, v)
 	return v, nil
 }
 
 // lowerThanWritten returns what tells the policies of other namespaces below the object
 // that is written from others on a path; ok is false if there are none.
-func (ev *evaluation) lowerThanWritten(p effective.Pair) (lower func(*effective.Effective) func(merge.Layer) bool, ok bool) {
+func (ev *schemaViolations) lowerThanWritten(p effective.Pair) (lower func(*effective.Effective) func(merge.Layer) bool, ok bool) {
 	level, ok := ev.levelWritten(p)
 	if !ok {
 		return nil, false
@@ -130,22 +132,22 @@ func (ev *evaluation) lowerThanWritten(p effective.Pair) (lower func(*effective.
 
 // withoutCostlyLower returns a pair of paths without the policies of other namespaces below
 // the object that is written, once checking those cost too much.
-func (ev *evaluation) withoutCostlyLower(p effective.Pair) (effective.Pair, error) {
-	counted := ev.schema.lowerCounted[p.After.Result]
-	if p.After.Kind.Schema() == nil || counted && ev.schema.lowerCost <= maxLowerCost {
+func (ev *schemaViolations) withoutCostlyLower(p effective.Pair) (effective.Pair, error) {
+	counted := ev.lowerCounted[p.After.Result]
+	if p.After.Kind.Schema() == nil || counted && ev.lowerCost <= maxLowerCost {
 		return p, nil
 	}
 	lower, ok := ev.lowerThanWritten(p)
 	if !counted {
-		put(&ev.schema.lowerCounted, p.After.Result, true)
+		put(&ev.lowerCounted, p.After.Result, true)
 		if ok {
-			ev.schema.lowerCost += schemaCost(p.After)
+			ev.lowerCost += schemaCost(p.After)
 		}
 	}
-	if !ok || ev.schema.lowerCost <= maxLowerCost {
+	if !ok || ev.lowerCost <= maxLowerCost {
 		return p, nil
 	}
-	ev.schema.skipped = true
+	ev.skipped = true
 	out := effective.Pair{Unit: p.Unit}
 	var err error
 	if out.After, err = p.After.Without(lower(p.After), ev.budget); err != nil || p.Before == nil {
@@ -193,7 +195,7 @@ func sizeOf(value any) int {
 // levelWritten returns the level of a path at which the object that is written is: a
 // policy, or a gateway or listener set, to which others attach what is below. A route
 // names its backends itself.
-func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
+func (ev *schemaViolations) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	switch o := ev.change.Object().(type) {
 	case *policykind.Policy:
 		for _, e := range []*effective.Effective{p.After, p.Before} {
@@ -216,13 +218,13 @@ func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	}
 }
 
-// reportSchemaViolations turns schema violations into findings.
-func (ev *evaluation) reportSchemaViolations() {
-	if ev.schema.skipped {
+// reportAll turns schema violations into findings.
+func (ev *schemaViolations) reportAll() {
+	if ev.skipped {
 		ev.warn(api.ReasonNotRead, Finding{Advice: "their owners see what is wrong with them when they write them"},
 			"effective policies with large policies of other namespaces below were not validated against the schema of their kind")
 	}
-	all := ev.schema.violations.sorted(func(a, b *schemaViolation) int {
+	all := ev.violations.sorted(func(a, b *schemaViolation) int {
 		return cmp.Or(
 			cmp.Compare(btoi(a.before || a.below), btoi(b.before || b.below)), // what is denied comes first
 			api.ComparePolicyKinds(a.kind.Ref(), b.kind.Ref()),
@@ -237,11 +239,11 @@ func (ev *evaluation) reportSchemaViolations() {
 			})
 			return
 		}
-		ev.reportSchemaViolation(m)
+		ev.reportOne(m)
 	}
 }
 
-func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
+func (ev *schemaViolations) reportOne(m *schemaViolation) {
 	sources := sourcesOf(m.on)
 	f := Finding{
 		What: fmt.Sprintf("the effective %s on %s violates the schema of its kind: %s; it is merged from %s",

@@ -9,14 +9,24 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// successors returns the paths that take the traffic of a path which is removed, or of
+// successors knows the paths that serve the requests of others after the write.
+type successors struct {
+	*requests
+
+	// paths through routes before and after the write
+	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
+	candidates              map[candidatesKey]*candidates
+	listeners               map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
+}
+
+// successorsOf returns the paths that take the traffic of a path which is removed, or of
 // which the write moves requests. There are none where the traffic ends with the path: its
 // route or its gateway was deleted, say.
 //
 // At the port of the path, requests decide. Requests that nothing serves there any more
 // may come in by another port or gateway that the route is on after the write, or by a
 // parent of an unsupported kind: clients follow their service.
-func (ev *evaluation) successors(p effective.Pair, o effective.Override) ([]successor, error) {
+func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := &p.Before.Path
 	if x.Virtual != nil || ev.after.Kind(p.Before.Kind.Ref()) == nil {
 		if p.After != nil {
@@ -59,7 +69,7 @@ func endsAtListener(x *gateway.Path) bool {
 // addListenerSuccessors adds the paths at the other listeners of the gateway that take
 // connections of the listener of a path after the write: those with a more specific
 // hostname, say.
-func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) ([]successor, error) {
+func (ev *successors) addListenerSuccessors(p effective.Pair, out []successor) ([]successor, error) {
 	x := &p.Before.Path
 	at := ev.routersOf(x.Gateway.Ref())
 	if at.before == nil || at.after == nil {
@@ -90,7 +100,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 //
 // A path that existed before is a successor only if the same hostnames reach it: a route
 // that gives up one of its hostnames moves nothing.
-func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override) ([]successor, error) {
+func (ev *successors) successorsByName(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := p.Before
 	if p.After != nil && !ev.backendLost(p, o) {
 		return nil, nil
@@ -148,13 +158,13 @@ func sameEntry(a, b gateway.ID) bool {
 
 // routeEdited reports whether a pair with the same policies may still have lost an
 // override: the route was edited, so that a rule's matches or backends may have moved.
-func (ev *evaluation) routeEdited(p effective.Pair) bool {
+func (ev *successors) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
 // backendLost reports whether the rule of a path no longer sends requests to its backend.
 // It matters to overrides that are attached to that.
-func (ev *evaluation) backendLost(p effective.Pair, o effective.Override) bool {
+func (ev *successors) backendLost(p effective.Pair, o effective.Override) bool {
 	if p.After == nil || o.Level < gateway.LevelBackend || !ev.routeEdited(p) {
 		return false
 	}
@@ -179,7 +189,7 @@ type candidatesKey struct {
 
 // candidatesFor returns the paths through the route of a path, or where it ends above
 // through its listener set or on its gateway; nil if that is removed.
-func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error) {
+func (ev *successors) candidatesFor(x *effective.Effective) (*candidates, error) {
 	at := candidatesKey{kind: x.Kind}
 	switch {
 	case x.Path.Route != nil:
@@ -191,21 +201,21 @@ func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error)
 	default:
 		return nil, nil // a service's own path goes with the service
 	}
-	if s, ok := ev.overrides.candidates[at]; ok {
+	if s, ok := ev.candidates[at]; ok {
 		return s, nil
 	}
 	s, err := ev.collectCandidates(at, x.Path)
 	if err != nil {
 		return nil, err
 	}
-	if len(ev.overrides.candidates) >= maxCandidateSets {
-		clear(ev.overrides.candidates)
+	if len(ev.candidates) >= maxCandidateSets {
+		clear(ev.candidates)
 	}
-	put(&ev.overrides.candidates, at, s)
+	put(&ev.candidates, at, s)
 	return s, nil
 }
 
-func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*candidates, error) {
+func (ev *successors) collectCandidates(at candidatesKey, x gateway.Path) (*candidates, error) {
 	now := ev.after.Get(at.object)
 	if now == nil {
 		return nil, nil
@@ -239,7 +249,7 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 }
 
 // idBefore returns the identity that a path after the change had before it.
-func (ev *evaluation) idBefore(s *candidates, y gateway.Path) gateway.ID {
+func (ev *successors) idBefore(s *candidates, y gateway.Path) gateway.ID {
 	id := ev.listenersBefore(y.Gateway).ID(y)
 	if s.positions != nil && y.Rule >= 0 {
 		id.Rule = s.positions[y.Rule]
@@ -249,18 +259,18 @@ func (ev *evaluation) idBefore(s *candidates, y gateway.Path) gateway.ID {
 
 // listenersBefore pairs the listeners of a gateway, nil for none, with those before the
 // write.
-func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersBefore {
+func (ev *successors) listenersBefore(after *gateway.Gateway) gateway.ListenersBefore {
 	if after == nil {
 		return nil
 	}
-	if known, ok := ev.overrides.listeners[after]; ok {
+	if known, ok := ev.listeners[after]; ok {
 		return known
 	}
 	var out gateway.ListenersBefore
 	if before, ok := ev.before.Get(after.Ref()).(*gateway.Gateway); ok {
 		out = gateway.PairListeners(ev.before.Listeners(before), ev.after.Listeners(after))
 	}
-	put(&ev.overrides.listeners, after, out)
+	put(&ev.listeners, after, out)
 	return out
 }
 

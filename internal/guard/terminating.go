@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -12,11 +11,13 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// terminatingPolicies are the policies on the paths before the write that are terminating,
+// terminating are the policies on the paths before the write that are terminating,
 // or that depend on a terminating object. Once such a policy is gone, the overrides that it
 // replaces, and those that conflict with it on its target, apply. So the write is also
 // compared without these policies.
-type terminatingPolicies struct {
+type terminating struct {
+	*write
+
 	policies map[api.Ref]bool
 	// at is the last path that was observed, and known are the policies above its route
 	// that need no second check: paths come gateway by gateway.
@@ -32,14 +33,14 @@ type policyAtLevel struct {
 
 // observe adds the terminating policies of a path. The lowest policy is left out, since it
 // overrides no other.
-func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
-	if e.Path.Gateway != t.at.Gateway || e.Path.Set != t.at.Set || e.Path.Service != t.at.Service {
-		t.at, t.known = e.Path, t.known[:0]
+func (ev *terminating) observe(e *effective.Effective) {
+	if e.Path.Gateway != ev.at.Gateway || e.Path.Set != ev.at.Set || e.Path.Service != ev.at.Service {
+		ev.at, ev.known = e.Path, ev.known[:0]
 	}
 	for i := range e.Layers {
 		layer := &e.Layers[i]
 		at, above := policyAtLevel{layer.Policy, layer.Level}, gateway.Level(layer.Level) < gateway.LevelRoute
-		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !effective.HasOverrides(layer)) {
+		if above && slices.Contains(ev.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !effective.HasOverrides(layer)) {
 			continue
 		}
 		if ev.old != nil && layer.Policy == &ev.old.Policy {
@@ -49,68 +50,34 @@ func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 		if !ok || p.Ref() == ev.change.Object().Ref() {
 			continue
 		}
-		terminating := ev.terminatingDependencies(e, layer.Policy, gateway.Level(layer.Level))
+		terminating := ev.dependencies(e, layer.Policy, gateway.Level(layer.Level))
 		if len(terminating) > 0 && ev.writtenDependsOnAll(e, terminating) && !p.Deleting {
 			continue
 		}
 		if above {
-			t.known = append(t.known, at)
+			ev.known = append(ev.known, at)
 		}
 		if p.Deleting || len(terminating) > 0 {
-			put(&t.policies, p.Ref(), true)
+			put(&ev.policies, p.Ref(), true)
 		}
 	}
 }
 
 // writtenDependsOnAll reports whether the policy that is written depends on the same
 // terminating objects on a path: then it no longer applies either, once they are deleted.
-func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating [][]api.Ref) bool {
+func (ev *terminating) writtenDependsOnAll(e *effective.Effective, terminating [][]api.Ref) bool {
 	return ev.old != nil && slices.ContainsFunc(e.Layers, func(layer merge.Layer) bool {
 		return layer.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: layer.Policy, Level: gateway.Level(layer.Level)}, e))
 	})
 }
 
 // without returns a view without the terminating policies.
-func (t *terminatingPolicies) without(v *snapshot.View) *snapshot.View {
-	changes := make([]snapshot.Change, 0, len(t.policies))
-	for ref := range t.policies {
+func (ev *terminating) without(v *snapshot.View) *snapshot.View {
+	changes := make([]snapshot.Change, 0, len(ev.policies))
+	for ref := range ev.policies {
 		changes = append(changes, snapshot.Delete(ref))
 	}
 	return v.With(changes...)
-}
-
-// compareWithoutTerminating compares the paths of a scope again without the terminating
-// policies, to find the overrides that apply once these are deleted.
-func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
-	if len(ev.overrides.terminating.policies) == 0 {
-		return nil
-	}
-	o := ev.forOverrides(ev.overrides.terminating.without(ev.before), ev.overrides.terminating.without(ev.after))
-	s.Empty = nil
-	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, false) })
-	if err != nil {
-		return fmt.Errorf("compare effective policies without those that are terminating: %w", err)
-	}
-	ev.overrides.addNewLosses(o.overrides.lost)
-	return nil
-}
-
-// forOverrides returns an evaluation of the same write for the overrides of other paths, or
-// of other views.
-func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
-	o := ev.between(before, after)
-	o.policy, o.requests = ev.policy, ev.requests
-	o.requests.pathsBefore, o.requests.pathsAfter = nil, nil
-	return o
-}
-
-// addNewLosses adds losses that were not found before.
-func (o *overrides) addNewLosses(more map[lostOverrideKey]*lostOverride) {
-	for key, l := range more {
-		if o.lost[key] == nil {
-			put(&o.lost, key, l)
-		}
-	}
 }
 
 // withoutTerminatingGrants returns a view without the ReferenceGrants of a namespace that
@@ -132,16 +99,16 @@ func withoutTerminatingGrants(v *snapshot.View, written api.Ref) *snapshot.View 
 // remaining leaves out the policies that do not keep an override on a path: they are being
 // deleted, or will be with an owner, or depend on an object of which that is true. No
 // write is evaluated when they are deleted.
-func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
+func (ev *terminating) remaining(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
 	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
 		held, ok := ev.after.Get(is.Ref(p)).(*policykind.Policy)
 		return !ok || held.Deleting || !ev.remains(o, was, is, p)
 	})
 }
 
-// movesToTerminating reports whether the policy of an override gives it in another place
+// movesTo reports whether the policy of an override gives it in another place
 // than before, where it depends on an object that is terminating.
-func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effective.Effective) bool {
+func (ev *terminating) movesTo(o effective.Override, was, is *effective.Effective) bool {
 	if sameAttachment(&was.Path, &is.Path) && attached(is, o.Policy, func(l gateway.Level) bool { return l == o.Level }) {
 		return false
 	}
@@ -150,13 +117,13 @@ func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effectiv
 
 // remains reports whether an override of a policy, as high as the given one or higher,
 // depends on nothing that is terminating but what the given one depended on before.
-func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
+func (ev *terminating) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
 		if !l.Same(by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
-		terminating := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
+		terminating := ev.dependencies(is, l.Policy, gateway.Level(l.Level))
 		if len(terminating) > 0 && before == nil {
 			before = ev.dependenciesBefore(o, was)
 		}
@@ -174,14 +141,14 @@ func coveredBy(all [][]api.Ref, others []api.Ref) bool {
 	})
 }
 
-// terminatingDependencies returns the terminating objects that a policy at a level of a
+// dependencies returns the terminating objects that a policy at a level of a
 // path depends on after the write. Each list has alternatives: one of its objects would be
 // enough.
 //
 // The path itself is not among them, nor the namespaces that it is in: its traffic ends
 // with them, or is taken by a path that was compared. A gateway does not end with its
 // class, nor a route with the service that is its parent.
-func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
+func (ev *terminating) dependencies(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
 	if e.Path.Virtual != nil {
 		return nil
 	}
@@ -203,7 +170,7 @@ func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.P
 }
 
 // dependenciesBefore returns what an override on a path depended on before the write.
-func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
+func (ev *terminating) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
 	on := targetAt(&was.Path, o.Level)
 	out := append([]api.Ref{on}, grantsOf(ev.before, was, o.Policy, on)...)
 	n := namespacesOf(&was.Path)
@@ -215,7 +182,7 @@ func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Ef
 
 // isTerminating reports whether an object is being deleted, or will be with an owner. A
 // namespace that a server does not have yet counts as terminating: it is new.
-func (ev *evaluation) isTerminating(ref api.Ref) bool {
+func (ev *terminating) isTerminating(ref api.Ref) bool {
 	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Namespace:
 		return o.Deleting

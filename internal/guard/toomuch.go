@@ -92,8 +92,8 @@ func (m *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
 
 // reportUnevaluated warns that constraints which do not bind the write were not evaluated
 // on all paths, and names the one that cost the most.
-func (ev *evaluation) reportUnevaluated() {
-	m := &ev.requirements.notBindingCost
+func (ev *requirements) reportUnevaluated() {
+	m := &ev.notBindingCost
 	if m.spent <= maxWarnCost {
 		return
 	}
@@ -102,6 +102,10 @@ func (ev *evaluation) reportUnevaluated() {
 	ev.warn(api.ReasonNotRead, Finding{Policy: costliest, Advice: fmt.Sprintf("ask the owner of %s to simplify it", costliest.Key())},
 		"%s, which does not apply to this write, was not evaluated on all paths: it costs too much", costliest)
 }
+
+// maximumCheck denies writes that bring more of what writes of others are compared with than
+// allowed.
+type maximumCheck struct{ *requests }
 
 // attachPoint is where policies of a kind have conditions: an object or a section of it;
 // client is the namespace whose traffic alone is meant, if one is.
@@ -119,9 +123,17 @@ type conditionCount struct {
 	policies   []api.Ref
 }
 
+// check checks all maxima but that of validations.
+func (ev maximumCheck) check() {
+	ev.checkConditionLimit()
+	ev.checkRuleLimit()
+	ev.checkMatchLimit()
+	ev.checkPathLimit()
+}
+
 // checkConditionLimit denies a write that brings more conditions to a place than allowed.
 // One that adds none there is not denied for existing ones.
-func (ev *evaluation) checkConditionLimit() {
+func (ev maximumCheck) checkConditionLimit() {
 	for _, object := range ev.affectedObjects() {
 		is := conditionsOn(ev.after, object)
 		for at, c := range is {
@@ -138,7 +150,7 @@ func (ev *evaluation) checkConditionLimit() {
 // affectedObjects returns the objects to which the write may bring policies: the targets
 // of a policy with conditions, whether they exist or not; what labels or a namespace's
 // labels let policies select; what a ReferenceGrant allows them.
-func (ev *evaluation) affectedObjects() []api.Ref {
+func (ev maximumCheck) affectedObjects() []api.Ref {
 	switch o := ev.change.After.(type) {
 	case nil:
 		return nil
@@ -215,13 +227,13 @@ func countConditions(p *policykind.Policy) int {
 
 // denyTooMany denies a write with which something would have more of what writes of others
 // are compared with than allowed.
-func (ev *evaluation) denyTooMany(what, since, advice string) {
+func (ev maximumCheck) denyTooMany(what, since, advice string) {
 	ev.report(api.ReasonTooMuch, api.Deny, Finding{What: what + ", since " + since, Short: what, Advice: advice})
 }
 
 // checkValidationLimit denies a PolicyConstraint that brings more validations to its
 // namespace than allowed. One that adds none is not denied for existing ones.
-func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
+func (ev maximumCheck) checkValidationLimit(c *constraint.Constraint) {
 	namespace, kind := c.Ref().Namespace, c.PolicyKind()
 	is := countValidations(ev.after.Constraints(kind), namespace)
 	if namespace == "" || is <= maxValidations || is <= countValidations(ev.before.Constraints(kind), namespace) {
@@ -247,7 +259,7 @@ func countValidations(all []*constraint.Constraint, namespace string) int {
 
 // checkRuleLimit denies a policy with which the policies of its kind and namespace have more
 // rules than allowed. One that adds none is not denied for existing ones.
-func (ev *evaluation) checkRuleLimit() {
+func (ev maximumCheck) checkRuleLimit() {
 	if ev.policy == nil || countRules(ev.policy) <= fewRules || ev.old != nil && countRules(ev.old) >= countRules(ev.policy) {
 		return
 	}

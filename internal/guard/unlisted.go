@@ -27,12 +27,15 @@ func (e *UnlistedKindError) Error() string {
 	return fmt.Sprintf("policies of kind %s are not listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
 }
 
-// checkUnlisted returns an *UnlistedKindError if the answer may depend on policies that
+// unlistedCheck checks whether the answer depends on policies that were never listed.
+type unlistedCheck struct{ *evaluation }
+
+// check returns an *UnlistedKindError if the answer may depend on policies that
 // were never listed: whatever touches a path may disable an override on it. Users who are
 // allowed to override all policies of the kind may do that; writes that change nothing that
 // is read and system deletions are not delayed, and a denial stands whatever those policies
 // say.
-func (ev *evaluation) checkUnlisted(ctx context.Context) error {
+func (ev unlistedCheck) check(ctx context.Context) error {
 	unlisted := ev.before.Unlisted()
 	if len(unlisted) == 0 || ev.writesPolicy() || len(ev.findings.withAction(api.Deny)) > 0 ||
 		ev.change.Owner == "" && reflect.DeepEqual(ev.change.Before, ev.change.After) {
@@ -41,22 +44,22 @@ func (ev *evaluation) checkUnlisted(ctx context.Context) error {
 	if err := ev.findSystemDeletion(ctx); err != nil || ev.deletion.reason != "" {
 		return err
 	}
-	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	may := &authorizer{ev: ev.write, ctx: ctx, known: make(map[api.Ref]bool)}
 	for _, k := range unlisted {
 		touched, err := ev.touches(k)
 		if err != nil {
 			return err
 		}
-		if err := ev.unlistedError(k, touched, may); err != nil {
+		if err := ev.errorOf(k, touched, may); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unlistedError returns an *UnlistedKindError for a write that touches paths of a kind, nil
+// errorOf returns an *UnlistedKindError for a write that touches paths of a kind, nil
 // if the answer does not depend on the kind for this user.
-func (ev *evaluation) unlistedError(k *policykind.Kind, t touchedPaths, may *authorizer) error {
+func (ev unlistedCheck) errorOf(k *policykind.Kind, t touchedPaths, may *authorizer) error {
 	e := &UnlistedKindError{Kind: k.Ref(), Advice: "retry, or ask the cluster administrator to check /readyz"}
 	if t.lost && k.MayOverride() {
 		all := api.Ref{Group: k.Group, Kind: k.Kind}
@@ -85,7 +88,7 @@ type touchedPaths struct {
 }
 
 // touches returns what a write touches, as if policies of the kind were attached anywhere.
-func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
+func (ev unlistedCheck) touches(k *policykind.Kind) (t touchedPaths, err error) {
 	switch ev.change.Before.(type) {
 	case *gateway.Grant:
 		t.lost = k.Targets.Namespaces == api.NamespacesReferenceGrant
@@ -95,14 +98,14 @@ func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
 	}
 	switch ev.change.Object().(type) {
 	case *policykind.Profile:
-		t.lost = ev.rereads(k) != ""
+		t.lost = ev.kinds.rereads(k) != ""
 		return t, nil
 	case *policykind.Definition:
-		t.lost = ev.rereads(k) != "" || ev.removesObjects()
+		t.lost = ev.kinds.rereads(k) != "" || ev.kinds.removesObjects()
 		return t, nil
 	}
 	all := func(v *snapshot.View) *snapshot.View { return v.WithKinds(append(slices.Clip(v.Kinds()), k)) }
-	u := ev.between(all(ev.before), all(ev.after))
+	u := evaluationOf(ev.between(all(ev.before), all(ev.after)))
 	u.everyKindUnlisted = true
 	if err := u.trackRequests(); err != nil {
 		return t, fmt.Errorf("find the requests that move: %w", err)
@@ -111,7 +114,7 @@ func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
 		if p.Before != nil && t.before == nil {
 			t.lost, t.before = true, p.Before
 		}
-		if p.After != nil && t.constrained == nil && u.constrainedOn(k, p) {
+		if p.After != nil && t.constrained == nil && u.requirements.constrainedOn(k, p) {
 			t.constrained = p.After
 		}
 		return nil
@@ -128,7 +131,7 @@ func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
 
 // constrainedOn reports whether a constraint that denies is evaluated on a path of a kind
 // after the write, and binds it.
-func (ev *evaluation) constrainedOn(k *policykind.Kind, p effective.Pair) bool {
+func (ev *requirements) constrainedOn(k *policykind.Kind, p effective.Pair) bool {
 	return slices.ContainsFunc(ev.after.Constraints(k.Ref()), func(c *constraint.Constraint) bool {
 		level, on := c.On(&p.After.Path, ev.after)
 		return on && c.Enforcement == api.Deny && ev.binds(c, level, p)

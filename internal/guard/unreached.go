@@ -10,6 +10,15 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
+// reachCheck looks for what no request reaches.
+type reachCheck struct {
+	*requests
+
+	blast    *blastRadius
+	ownReach ownReach
+	reaches  *effective.Reaches // after the write
+}
+
 // ownReach is whether requests reach the paths of the policy that is written.
 type ownReach struct {
 	reached bool
@@ -20,7 +29,7 @@ type ownReach struct {
 
 // addOwnReach looks whether requests reach a path of the policy that is written, until one
 // that they reach is found. Beside many that none reaches, the next one counts as reached.
-func (ev *evaluation) addOwnReach(e *effective.Effective) {
+func (ev *reachCheck) addOwnReach(e *effective.Effective) {
 	own := &ev.ownReach
 	if own.reached {
 		return
@@ -37,40 +46,40 @@ func (ev *evaluation) addOwnReach(e *effective.Effective) {
 
 // notReached reports whether no request reaches a path after the write of a policy or a route.
 // Beside many of that kind, or at many gateways, it counts as reached.
-func (ev *evaluation) notReached(p effective.Pair) bool {
+func (ev *reachCheck) notReached(p effective.Pair) bool {
 	if _, writesRoute := ev.change.Object().(*gateway.Route); p.After == nil || !writesRoute && !ev.writesPolicy() || ev.blast.unreached.count() >= maxUnreachedCounted {
 		return false
 	}
-	if known := ev.requests.gateways; len(known) >= maxReachGateways && readsRequests(&p.After.Path) && known[entryOf(&p.After.Path)] == nil {
+	if known := ev.gateways; len(known) >= maxReachGateways && readsRequests(&p.After.Path) && known[entryOf(&p.After.Path)] == nil {
 		return false
 	}
 	return !ev.reachAfter(&p.After.Path).Reached
 }
 
 // reachAfter returns whether requests reach a path after the write.
-func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
+func (ev *reachCheck) reachAfter(p *gateway.Path) gateway.Reach {
 	if ev.reaches == nil {
 		ev.reaches = effective.ReachesBy(func(p *gateway.Path) *gateway.Router { return ev.routersOf(entryOf(p)).after })
 	}
 	return ev.reaches.Of(p)
 }
 
-// reportUnreached reports what no request reaches after the write, and from what the write
+// reportAll reports what no request reaches after the write, and from what the write
 // takes all requests (SEMANTICS section 9).
-func (ev *evaluation) reportUnreached() {
-	ev.reportDetached()
+func (ev *reachCheck) reportAll() {
+	objectCheck{ev.requests}.reportDetached()
 	ref := ev.change.Object().Ref()
 	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Route:
 		old, _ := ev.before.Get(ref).(*gateway.Route)
 		if old != o && (old == nil || !old.SameRequests(o)) {
-			ev.reportUnreachedRoute(old, o)
+			ev.reportRoute(old, o)
 		}
 	case *gateway.Gateway:
-		ev.reportUnreachedListeners(o)
+		ev.reportListeners(o)
 	case *gateway.ListenerSet:
 		if g := ev.after.Gateway(o.GatewayNamespace, o.GatewayName); g != nil {
-			ev.reportUnreachedListeners(g)
+			ev.reportListeners(g)
 		}
 	default:
 		if own := &ev.ownReach; ev.policy != nil && own.on != nil && !own.reached {
@@ -79,16 +88,16 @@ func (ev *evaluation) reportUnreached() {
 	}
 }
 
-// reportUnreachedRoute reports rules of the route that is written which no request reaches,
+// reportRoute reports rules of the route that is written which no request reaches,
 // and those of others from which it takes all.
-func (ev *evaluation) reportUnreachedRoute(old, r *gateway.Route) {
+func (ev *reachCheck) reportRoute(old, r *gateway.Route) {
 	for _, entry := range ev.reroutedRoutes(nil, []*gateway.Route{r}).entries {
 		at := ev.routersOf(entry)
 		if at.after == nil {
 			continue
 		}
 		if at.after.MayBeUnreached(r) {
-			ev.reportUnreachedRules(entry, at, old, r)
+			ev.reportRules(entry, at, old, r)
 		}
 		taken := make(map[ruleOf]bool)
 		for rival := range at.after.Rivals(r) {
@@ -109,9 +118,9 @@ type ruleOf struct {
 	rule  int
 }
 
-// reportUnreachedRules reports the rules of a route that no request reaches, unless none
+// reportRules reports the rules of a route that no request reaches, unless none
 // did before.
-func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
+func (ev *reachCheck) reportRules(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
 	var rulesBefore []int
 	if old != nil && at.before != nil {
 		rulesBefore = gateway.MatchRules(old, r)
@@ -144,7 +153,7 @@ func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, ol
 }
 
 // reportNotReached reports something that no request reaches, since others take all.
-func (ev *evaluation) reportNotReached(what string, x *gateway.Reach, own *gateway.Route) {
+func (ev *reachCheck) reportNotReached(what string, x *gateway.Reach, own *gateway.Route) {
 	if x.Isolated {
 		what += ", if the implementation isolates listeners"
 	}
@@ -164,7 +173,7 @@ func servedText(s gateway.Served) string {
 
 // reportTaken reports rules of other routes which the written one takes all requests from,
 // and that some reached before.
-func (ev *evaluation) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.Route, rules map[ruleOf]bool) {
+func (ev *reachCheck) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.Route, rules map[ruleOf]bool) {
 	routes := make(map[*gateway.Route]bool)
 	for of := range rules {
 		x := at.after.ReachAnywhere(of.route, of.rule)
@@ -193,7 +202,7 @@ func (ev *evaluation) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.
 
 // reportOtherKinds reports an HTTPRoute and a GRPCRoute on intersecting hostnames, of which
 // Gateway API has the younger one rejected.
-func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
+func (ev *reachCheck) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
 	kind := map[string]string{gateway.KindHTTPRoute: gateway.KindGRPCRoute, gateway.KindGRPCRoute: gateway.KindHTTPRoute}[r.Kind]
 	if kind == "" {
 		return
@@ -226,7 +235,7 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 
 // reportRejected reports a route that Gateway API has rejected, since one of another kind
 // on intersecting hostnames precedes it. Implementations may accept both.
-func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
+func (ev *reachCheck) reportRejected(entry api.Ref, r, by *gateway.Route) {
 	why := "is older"
 	if r.Created == by.Created {
 		why = "is as old and first by name"
@@ -237,9 +246,9 @@ func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
 	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", r.Ref(), entry, by.Ref(), why)
 }
 
-// reportUnreachedListeners reports listeners of a gateway which newly conflict with others
+// reportListeners reports listeners of a gateway which newly conflict with others
 // that precede them, and routes that are newly behind a listener.
-func (ev *evaluation) reportUnreachedListeners(g *gateway.Gateway) {
+func (ev *reachCheck) reportListeners(g *gateway.Gateway) {
 	at := ev.routersOf(g.Ref())
 	for l, with := range at.after.Conflicts {
 		if at.before != nil && at.before.ConflictOf(l) != nil {

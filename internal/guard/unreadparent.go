@@ -16,7 +16,7 @@ import (
 // of unsupported kinds: paths without a root, one for each rule, on which only what is
 // attached to the route itself is known to apply. They existed before if all of these
 // parents did.
-func (ev *evaluation) addUnreadParents(s *candidates, x gateway.Path) {
+func (ev *successors) addUnreadParents(s *candidates, x gateway.Path) {
 	parents := ev.unreadParents(ev.after, s.edited, s.kind)
 	if len(parents) == 0 {
 		return
@@ -67,7 +67,7 @@ func movesAlong(p gateway.Path, level gateway.Level) bool {
 // unreadParents returns the parents of a route by which a kind has no paths, though they
 // may bring traffic: those of unsupported kinds, the parents of listener sets that are,
 // and, where the kind has no paths of a mesh, Services.
-func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
+func (ev *write) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
 	if r == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *polic
 
 // unreadParentsText names the parents of unsupported kinds that may take the traffic of a
 // path.
-func (ev *evaluation) unreadParentsText(e *effective.Effective) string {
+func (ev *overrides) unreadParentsText(e *effective.Effective) string {
 	parents := ev.unreadParents(ev.after, e.Path.Route, e.Kind)
 	if e.Path.Route == nil {
 		parents = []api.Ref{e.Path.Set.Unread}

@@ -50,10 +50,10 @@ func (g *Guard) ViolationsWithoutPath(ctx context.Context, v *snapshot.View, pol
 		ev, e := g.newEvaluation(v, budget), effective.Pathless(p)
 		if p.Invalid != nil {
 			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: p.Ref(), What: unreadableText(p)})
-		} else if err := ev.checkStandalone(e); err != nil { //nolint:contextcheck // the budget has it
+		} else if err := ev.schema.checkStandalone(e); err != nil { //nolint:contextcheck // the budget has it
 			return nil, err
 		}
-		out = append(out, ev.violations(e)...)
+		out = append(out, auditOf{ev}.violations(e)...)
 	}
 	slices.SortStableFunc(out, CompareViolations)
 	return out, nil
@@ -65,20 +65,23 @@ func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effect
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}
-	if err := ev.checkStandalone(e); err != nil {
+	if err := ev.schema.checkStandalone(e); err != nil {
 		return nil, err
 	}
 	ev.limitTally().reportUnbound(e)
-	if err := cmp.Or(ev.limits.reportAll(nil), ev.reportWeakenings(nil)); err != nil {
+	if err := cmp.Or(ev.limits.reportAll(nil), ev.weakenings.reportAll(nil)); err != nil {
 		return nil, err
 	}
-	ev.reportUnmet()
-	ev.reportSchemaViolations()
-	return ev.violations(e), nil
+	ev.requirements.reportAll()
+	ev.schema.reportAll()
+	return auditOf{ev}.violations(e), nil
 }
 
+// auditOf turns what is found on paths as they are into violations.
+type auditOf struct{ *evaluation }
+
 // violations returns the findings of a path.
-func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
+func (ev auditOf) violations(e *effective.Effective) []api.Violation {
 	var out []api.Violation
 	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
 		for _, f := range ev.findings.withAction(action) {
@@ -95,7 +98,7 @@ func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 
 // causeOf returns the object that causes a violation, and its field: the policy that the
 // violation names, or whose rule is in effect there, else the end of the path.
-func (ev *evaluation) causeOf(e *effective.Effective, f *Finding) (object api.Ref, at string) {
+func (ev auditOf) causeOf(e *effective.Effective, f *Finding) (object api.Ref, at string) {
 	named, _ := ev.after.Get(f.Policy).(*policykind.Policy)
 	origin := ev.originOf(e, f.Rule)
 	if f.Code == api.ReasonOverrideWeakened && origin != nil || named == nil { // it names the policy with the override
@@ -115,7 +118,7 @@ func (ev *evaluation) causeOf(e *effective.Effective, f *Finding) (object api.Re
 
 // originOf returns the policy from which the value at an address in an effective spec
 // comes; nil if there is none.
-func (ev *evaluation) originOf(e *effective.Effective, rule string) *policykind.Policy {
+func (ev auditOf) originOf(e *effective.Effective, rule string) *policykind.Policy {
 	at, err := merge.ParseKey(rule)
 	if err != nil {
 		return nil
@@ -130,7 +133,7 @@ func (ev *evaluation) originOf(e *effective.Effective, rule string) *policykind.
 }
 
 // endOf returns the last object of a path that exists, and the field of a rule of a route.
-func (ev *evaluation) endOf(p *gateway.Path) (api.Ref, string) {
+func (ev auditOf) endOf(p *gateway.Path) (api.Ref, string) {
 	field := ""
 	if p.Route != nil && p.Rule >= 0 {
 		field = fmt.Sprintf("spec.rules[%d]", p.Rule)
@@ -153,7 +156,7 @@ func (ev *evaluation) endOf(p *gateway.Path) (api.Ref, string) {
 
 // checkStandalone checks whether policies of a path violate the schema of their kind by
 // themselves.
-func (ev *evaluation) checkStandalone(e *effective.Effective) error {
+func (ev *schemaViolations) checkStandalone(e *effective.Effective) error {
 	for i := range e.Outcomes {
 		v, err := ev.checker().CheckStandalone(e, e.Outcomes[i].Policy, ev.budget)
 		if err != nil {
