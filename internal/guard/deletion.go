@@ -76,7 +76,7 @@ func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 // addLossesOf adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLossesOf(o *evaluation) {
 	ev.addNewLosses(o.overrides)
-	for _, l := range o.overrides.own {
+	for _, l := range o.own {
 		ev.addOwn(l)
 	}
 	for _, k := range o.kinds.reread {

@@ -169,7 +169,7 @@ func (t *limitTally) reportAll(may *authorizer) error {
 		on, e, policy := t.changes[c], limitEffects[c.what], c.limit.ref()
 		g := limitGroup{on.first.on.Kind, e.code, cmp.Or(c.action, api.Warn), e.more}
 		if c.what == limitDisplaced {
-			if t.ev.overrides.losesBinding(policy, c.limit.rule.String()) {
+			if t.ev.losesBinding(policy, c.limit.rule.String()) {
 				continue
 			}
 			permitted, err := may.allows(Finding{Action: c.action, Policy: policy})
