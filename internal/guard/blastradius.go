@@ -258,3 +258,15 @@ func writeJSON(w io.Writer, value any) {
 	data, _ := json.Marshal(value)
 	fmt.Fprintf(w, "%s\n", data)
 }
+
+// addImpact adds a path to the blast radius of the write, and returns that on its kind.
+func (ev *blastRadius) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
+	ev.paths.add(&p, ev.writesPolicy())
+	if p.Unreached {
+		ev.unreached.add(&p, ev.writesPolicy())
+	}
+	ev.namespaces.add(p.Effective().Path.Namespace())
+	impact := ev.impactOf(p, ev.guard.BlastRadius)
+	impact.add(p, lost)
+	return impact
+}

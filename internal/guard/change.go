@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"iter"
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -123,4 +124,29 @@ func storedInView(v *snapshot.View, o snapshot.Object) bool {
 
 func objects(c Change) []snapshot.Object {
 	return slices.DeleteFunc([]snapshot.Object{c.Before, c.After}, func(o snapshot.Object) bool { return o == nil })
+}
+
+// parentsOf returns the parents of a route or a listener set of supported kinds, none for nil.
+func parentsOf(o snapshot.Object) []gateway.Parent {
+	switch o := o.(type) {
+	case *gateway.Route:
+		return o.Parents
+	case *gateway.ListenerSet:
+		if o.Unread == (api.Ref{}) {
+			return []gateway.Parent{{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName}}
+		}
+	}
+	return nil
+}
+
+// newParents returns the parents that a write adds to a route or a listener set.
+func newParents(c Change) iter.Seq[gateway.Parent] {
+	return func(yield func(gateway.Parent) bool) {
+		was := parentsOf(c.Before)
+		for _, p := range parentsOf(c.After) {
+			if !slices.Contains(was, p) && !yield(p) {
+				return
+			}
+		}
+	}
 }

@@ -2,8 +2,10 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -206,4 +208,40 @@ func (ev *requirements) evaluateConstraint(c *constraint.Constraint, level const
 		put(&ev.results, at, found)
 	}
 	return found, nil
+}
+
+// constraintError is an error of evaluating a constraint.
+type constraintError struct {
+	constraint api.Ref
+	err        error
+}
+
+func (e *constraintError) Error() string { return fmt.Sprintf("evaluate %s: %v", e.constraint, e.err) }
+
+func (e *constraintError) Unwrap() error { return e.err }
+
+var errWarnBudget = errors.New("cost limit of warnings exceeded")
+
+// warnMeter is a meter for constraints that can only warn. It ends with the budget's time.
+type warnMeter struct {
+	spent  uint64
+	budget *effective.Budget
+	// of is the constraint that is evaluated; costs is what each of them took.
+	of    api.Ref
+	costs map[api.Ref]uint64
+}
+
+// meter returns the meter for a constraint; ok is false if no more may be spent.
+func (m *warnMeter) meter(of api.Ref, budget *effective.Budget) (_ merge.Meter, ok bool) {
+	m.of, m.budget = of, budget
+	return m, m.spent <= maxWarnCost
+}
+
+// Spend implements merge.Meter.
+func (m *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
+	put(&m.costs, m.of, m.costs[m.of]+cost)
+	if m.spent += cost; m.spent > maxWarnCost {
+		return errWarnBudget
+	}
+	return m.budget.Alive()
 }

@@ -237,28 +237,3 @@ func namespaceAt(p *gateway.Path, l gateway.Level) string {
 func foreignBackend(p *gateway.Path, l gateway.Level) bool {
 	return (l == gateway.LevelBackend || l == gateway.LevelBackendPort) && p.Route != nil && namespaceAt(p, l) != p.Route.Namespace
 }
-
-// namespaces are those of the objects of a path.
-type namespaces struct{ gateway, set, service, route, backend string }
-
-func namespacesOf(p *gateway.Path) (n namespaces) {
-	if p.Gateway != nil {
-		n.gateway = p.Gateway.Namespace
-	}
-	if p.Set != nil {
-		n.set = p.Set.Namespace
-	}
-	if p.Service != nil {
-		n.service = p.Service.Namespace
-	}
-	if p.Route != nil {
-		n.route = p.Route.Namespace
-	}
-	switch {
-	case p.Backend != nil:
-		n.backend = p.Backend.Object.Namespace
-	case p.Virtual != nil:
-		n.backend = p.Virtual.Namespace
-	}
-	return n
-}

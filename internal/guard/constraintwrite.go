@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -249,4 +250,24 @@ func (p constrainedPaths) String() string {
 		text += ", …"
 	}
 	return text
+}
+
+// readConstraintTargets adds to the view after the write the targets that it lacks: they
+// may have been created a moment ago.
+func (ev constraintWrite) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
+	absent, _ := ev.after.Absent(c)
+	if ev.guard.ReadLive == nil || len(absent) > maxLiveReads {
+		return nil
+	}
+	r := &liveReader{ev: ev.write, view: ev.after}
+	for _, n := range absent {
+		if n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
+			continue // one in any namespace has no single address
+		}
+		if err := r.add(ctx, n.Ref); err != nil {
+			return err
+		}
+	}
+	ev.after = r.view
+	return nil
 }

@@ -11,4 +11,26 @@
 //
 // The webhook, the plugin and the background audit share it. A verdict must not depend
 // on which of them asks, so nothing here knows admission reviews or files.
+//
+// The files are in layers, each of which calls those before it alone:
+//
+//   - limits, tally, change, text: what all need
+//   - finding, readlive, permissions, write: a write, and what is found of it
+//   - readings, rerouted, requestpolicies, requests: where requests go, type requests
+//   - paths, unreadparent, candidates, successor, formerpaths: the paths that they are on,
+//     type successors
+//   - outcome, rulesinforce, gained, blastradius: what became of rules, and on how many paths
+//   - terminating, overrideweakened, overridelosses, overridecheck, overridereport,
+//     otherpaths, awaited: type overrides
+//   - one file or two for each other reason: policy, object, detached, maximum, unreached,
+//     overriddentally and overridden, ruleslosttext, ruleslost and movedrules,
+//     constraintinputs, constraintcheck and requirementunmet, schema, ratelimitchange,
+//     ratelimitown and ratelimits
+//   - evaluation, nopath, pair: the evaluation of the paths, type evaluation
+//   - constraintwrite, kindwrite, deletion, unlisted, violations: writes of constraints and of
+//     kinds, new owners, kinds that are not listed, and no write at all
+//   - toomuch, guard: Guard
+//
+// A new reason is a file of the seventh layer, called by evaluatePair (pair.go) where it is
+// about paths, and by summarize (guard.go); its place among others is in finding.go.
 package guard

@@ -144,13 +144,6 @@ func compare(a, b Finding) int {
 	)
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // report adds a finding. The profile of the policy that is written may give its reason
 // another action than the default; an action that was lowered to a warning stays one.
 func (ev *write) report(code api.ReasonCode, action api.Action, f Finding) {

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"overrule.dev/overrule/internal/effective"
@@ -48,71 +47,6 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		out.others = appendNew(out.others, slices.Values(paths))
 	}
 	return out, nil
-}
-
-// editsRouting reports whether the write edits a route, a gateway or a listener set in a
-// way that may move requests.
-func (ev *requests) editsRouting() bool {
-	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
-		return false
-	}
-	switch ev.change.Object().(type) {
-	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet:
-		return true
-	default:
-		return false
-	}
-}
-
-// servesNewRequests reports whether a path serves requests that nothing served before the
-// write.
-func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for _, l := range at.after.ListenersAt(y) {
-		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
-			if w.Request == nil || at.before.Route(w.Request).Route == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// arrivals are the rules from which requests move, by the rule to which they do.
-type arrivals map[rulePlace][]gateway.Served
-
-// arrivalsAt finds the requests that the write moves between the rules at a gateway,
-// whatever policies apply to them.
-func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
-	if at.arrivals != nil {
-		return at.arrivals, nil
-	}
-	at.arrivals = make(arrivals)
-	var err error
-	plain := at.under(gateway.Reading{})
-	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.steps, Work: &ev.work}, &err) {
-		to := placeOfServed(m.To)
-		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
-		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
-			at.arrivals[to] = append(at.arrivals[to], m.From)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find where requests were served: %w", err)
-	}
-	return at.arrivals, nil
-}
-
-// to returns the rules from which requests move to the rules of a path.
-func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
-	var out []gateway.Served
-	for _, l := range at.after.ListenersAt(y) {
-		for rule := range y.Route.Rules {
-			if y.Rule < 0 || y.Rule == rule {
-				out = append(out, a[placeOf(&l, y.Route, rule)]...)
-			}
-		}
-	}
-	return out
 }
 
 // followRequests returns the pair that tells what happens to the requests of a path that
@@ -173,11 +107,6 @@ func (ev *successors) continuedElsewhere(p effective.Pair) (effective.Pair, erro
 		}
 	}
 	return withChange(p, fresh), nil
-}
-
-// sameBackend reports whether a path goes to the backend of another one, if that has one.
-func sameBackend(x, y *gateway.Path) bool {
-	return y.Backend == nil || x.Backend != nil && *x.Backend == *y.Backend
 }
 
 // withChange returns a pair with another path for the one that it lacks: the first with which

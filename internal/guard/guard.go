@@ -2,11 +2,15 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -58,13 +62,6 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 		return nil, err
 	}
 	return ev.decision(), nil
-}
-
-func (g *Guard) budget(ctx context.Context) *effective.Budget {
-	if g.Budget == 0 {
-		return effective.NewBudget(ctx, DefaultBudget).Grow(PathBudget)
-	}
-	return effective.NewBudget(ctx, g.Budget)
 }
 
 // Decision is the result of evaluating a change.
@@ -134,4 +131,136 @@ func reasons(findings []Finding) []api.Reason {
 		out = append(out, f.Reason())
 	}
 	return out
+}
+
+// run evaluates the change. The findings are complete only if there is no error.
+func (ev *evaluation) run(ctx context.Context) error {
+	scope, err := ev.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ev.comparePaths(scope); err != nil {
+		return err
+	}
+	if err := ev.evaluateNewOwner(ctx); err != nil {
+		return err
+	}
+	if err := ev.summarize(ctx); err != nil {
+		return err
+	}
+	return unlistedCheck{ev}.check(ctx)
+}
+
+// prepare checks the object alone, sets the views before and after the change, and returns
+// the paths that the change touches.
+func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
+	switch ev.change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return ev.kinds.prepare(ctx)
+	case *constraint.Constraint:
+		ev.before, ev.after = ev.change.apply(ev.before)
+		return effective.Scope{}, constraintWrite{ev.write}.check(ctx)
+	}
+	ev.change.packPolicies(ev.before)
+	v, err := ev.readMissing(ctx)
+	if err != nil {
+		return effective.Scope{}, err
+	}
+	if g, ok := ev.change.Object().(*gateway.Grant); ok {
+		v = withoutTerminatingGrants(v, g.Ref())
+	}
+	ev.before, ev.after = ev.change.apply(v)
+	ev.policy, _ = ev.change.After.(*policykind.Policy)
+	if ev.change.Before != nil {
+		ev.old, _ = ev.before.Get(ev.change.Before.Ref()).(*policykind.Policy)
+	}
+	if ev.policy != nil {
+		policyCheck{ev.write}.check()
+	} else {
+		objectCheck{ev.requests}.check()
+	}
+	maximumCheck{ev.requests}.check()
+	return ev.scope(), nil
+}
+
+// comparePaths evaluates the paths of a scope, before and after.
+func (ev *evaluation) comparePaths(s effective.Scope) error {
+	s.Empty = slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) }) // constraints bind paths without a policy, too
+	if err := ev.trackRequests(); err != nil {
+		return fmt.Errorf("find the requests that move: %w", err)
+	}
+	if err := ev.guard.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	if err := ev.compareWithoutTerminating(s); err != nil {
+		return err
+	}
+	if err := ev.compareOthers(); err != nil {
+		return err
+	}
+	if err := ev.compareAwaited(); err != nil {
+		return err
+	}
+	if err := ev.ruleLosses.findMoved(); err != nil {
+		return fmt.Errorf("find the requests that lose rules: %w", err)
+	}
+	return nil
+}
+
+// summarize turns what was counted on the paths into findings.
+func (ev *evaluation) summarize(ctx context.Context) error {
+	ev.reportNoPath()
+	ev.reach.reportAll()
+	ev.overriddenRules.reportOwn()
+	ev.overriddenRules.reportOthers()
+	may := &authorizer{ev: ev.write, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := ev.kinds.reportAll(may); err != nil {
+		return err
+	}
+	ev.limits.addUnattached()
+	if err := ev.limits.reportAll(may); err != nil {
+		return err
+	}
+	ev.requirements.reportAll()
+	ev.schema.reportAll()
+	ev.addOwnLosses()
+	if err := ev.reportLostOverrides(may); err != nil {
+		return err
+	}
+	ev.ruleLosses.reportAll()
+	objectCheck{ev.requests}.reportGrant()
+	ev.reportUnreadKinds()
+	ev.blast.reportAll()
+	return nil
+}
+
+// readMissing returns the view before the write with what it lacks: the targets of a policy and
+// their parents, or the parents that the write adds to a route or listener set.
+func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
+	if ev.guard.ReadLive == nil {
+		return ev.before, nil
+	}
+	r := &liveReader{ev: ev.write, view: ev.before}
+	p, ok := ev.change.After.(*policykind.Policy)
+	if !ok {
+		err := r.addParents(ctx, newParents(ev.change))
+		return r.view, err
+	}
+	if p.Invalid != nil || len(p.Targets) > maxLiveReads {
+		return r.view, nil
+	}
+	for _, t := range p.Targets {
+		if t.Refused != "" || t.Selector != nil {
+			continue
+		}
+		if !effective.Exists(r.view, p.Kind, t) {
+			if err := r.add(ctx, t.Ref); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
+			return nil, err
+		}
+	}
+	return r.view, nil
 }

@@ -6,7 +6,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // reportNoPath warns that the policy that is written is in force nowhere, though its
@@ -71,15 +70,4 @@ func (ev *evaluation) reportUnreadKinds() {
 			}
 		}
 	}
-}
-
-// checkClass warns of a class whose controller is not known: whether its gateways read
-// policies of a kind cannot be decided.
-func (ev objectCheck) checkClass(c *gateway.Class) {
-	old, _ := ev.change.Before.(*gateway.Class)
-	if old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
-		return
-	}
-	ev.warn(api.ReasonNotRead, Finding{Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles"},
-		"controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref())
 }

@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -136,31 +135,6 @@ func (ev objectCheck) reportUnreadParents() {
 	}
 }
 
-// parentsOf returns the parents of a route or a listener set of supported kinds, none for nil.
-func parentsOf(o snapshot.Object) []gateway.Parent {
-	switch o := o.(type) {
-	case *gateway.Route:
-		return o.Parents
-	case *gateway.ListenerSet:
-		if o.Unread == (api.Ref{}) {
-			return []gateway.Parent{{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName}}
-		}
-	}
-	return nil
-}
-
-// newParents returns the parents that a write adds to a route or a listener set.
-func newParents(c Change) iter.Seq[gateway.Parent] {
-	return func(yield func(gateway.Parent) bool) {
-		was := parentsOf(c.Before)
-		for _, p := range parentsOf(c.After) {
-			if !slices.Contains(was, p) && !yield(p) {
-				return
-			}
-		}
-	}
-}
-
 // reportMissingParents reports which parents that the write adds do not exist, or have no such
 // listener. What the parentRef probably means is shown to readers of all objects, and of parents
 // in the namespace of the object that is written.
@@ -177,4 +151,15 @@ func (ev objectCheck) reportMissingParents(field string) {
 		ev.warn(api.ReasonTargetNotFound, Finding{Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field},
 			"a parentRef of %s has no effect: %s", ev.change.After.Ref(), why)
 	}
+}
+
+// checkClass warns of a class whose controller is not known: whether its gateways read
+// policies of a kind cannot be decided.
+func (ev objectCheck) checkClass(c *gateway.Class) {
+	old, _ := ev.change.Before.(*gateway.Class)
+	if old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
+		return
+	}
+	ev.warn(api.ReasonNotRead, Finding{Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles"},
+		"controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref())
 }

@@ -49,7 +49,7 @@ func (ev *overrides) compareForOverrides(s effective.Scope) error {
 // otherListenersScope returns the gateways of a listener set that is written, or of those
 // in a namespace that is, which may take connections of their other listeners. It has
 // those of some kinds whose paths end at listeners and that can have overrides.
-func (ev *overrides) otherListenersScope(kinds []*policykind.Kind) effective.Scope {
+func (ev *requests) otherListenersScope(kinds []*policykind.Kind) effective.Scope {
 	var s effective.Scope
 	for _, k := range kinds {
 		if k.MayOverride() && k.Has(api.LevelListener) && !slices.ContainsFunc([]api.LevelName{api.LevelRoute, api.LevelRule, api.LevelBackend}, k.Has) {

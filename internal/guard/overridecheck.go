@@ -5,6 +5,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -194,4 +195,81 @@ func (c *overrideCheck) keep(on *effective.Effective, policy *merge.Policy) {
 	if k := &c.kept[i]; !slices.Contains(k.policies, policy) {
 		k.policies = append(k.policies, policy)
 	}
+}
+
+// keptInstead says why an override of a path may be kept for the requests that a successor
+// takes over, "" if it is lost for them in every implementation.
+func (c *overrideCheck) keptInstead(o effective.Override, by flow) (string, error) {
+	if by.unsure != "" {
+		return by.unsure, nil
+	}
+	for _, s := range by.instead {
+		kept, err := c.keptAt(o, s.Served)
+		if err != nil || kept {
+			return s.why, err
+		}
+	}
+	return "", nil
+}
+
+// keptAt reports whether an override of the path is kept for requests that a rule serves
+// after the write.
+func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, error) {
+	x := c.paths.Before
+	paths, err := c.ev.pathsTo(to, x.Kind, x.Path.Client, true)
+	if err != nil {
+		return false, err
+	}
+	paths = slices.DeleteFunc(paths, func(y *effective.Effective) bool {
+		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
+	})
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {
+		lost, _ := c.lostOn(o, y)
+		return lost
+	}), nil
+}
+
+// prevPair is the result of the previous pair. Pairs of the same effective policies share
+// it: on a gateway without policies below, all paths do.
+type prevPair struct {
+	kind          *policykind.Kind
+	before, after *merge.Result
+	changed       bool
+	unreached     bool // the last path of these effective policies
+	lostRules     []lostRule
+	lost          []*lostOverride // overrides, each once
+	at            *gateway.Path   // after the write, nil where overrides on routes are lost
+}
+
+// recordLost adds an override that is lost at a level.
+func (prev *prevPair) recordLost(l *lostOverride, at gateway.Level) {
+	prev.lost = append(prev.lost, l)
+	if at >= gateway.LevelRoute {
+		prev.at = nil
+	}
+}
+
+// newPrevPair returns the result of a pair; room is reused for its losses.
+func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
+	prev := prevPair{changed: p.Changed(), lost: room}
+	if p.Before == nil || p.After == nil || p.Limited() {
+		return prev
+	}
+	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
+	return prev
+}
+
+// sameEffective reports whether another pair has the same effective policies. Losses of
+// overrides also depend on the objects that the policies depend on.
+func (prev *prevPair) sameEffective(p effective.Pair) bool {
+	return prev.kind != nil && p.Before != nil && p.After != nil && !p.Limited() &&
+		p.After.Kind == prev.kind && p.Before.Result == prev.before && p.After.Result == prev.after &&
+		(len(prev.lost) == 0 || prev.at != nil && sameAncestors(prev.at, &p.After.Path))
+}
+
+// sameAncestors reports whether the policies above routes depend on the same objects on
+// two paths of the same effective policies.
+func sameAncestors(a, b *gateway.Path) bool {
+	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
+		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
 }

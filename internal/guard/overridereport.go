@@ -226,3 +226,15 @@ func servingText(e *effective.Effective) string {
 	}
 	return endText(e)
 }
+
+// hasSubstitute reports whether an equal override that is as high takes the place of one
+// that is lost: one that the writer is not allowed to remove next.
+func (a *authorizer) hasSubstitute(l *lostOverride) (bool, error) {
+	for _, p := range l.substitutes {
+		permitted, err := a.mayOverride(l.ref(p))
+		if err != nil || !permitted {
+			return !permitted && err == nil, err
+		}
+	}
+	return false, nil
+}

@@ -5,8 +5,6 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/merge"
 )
 
 // evaluatePair evaluates one path.
@@ -32,7 +30,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if err := ev.checkOverrides(p, again); err != nil {
 		return err
 	}
-	ev.limitTally().add(p)
+	ev.limits.add(p)
 	if p.After == nil || p.Again {
 		return nil
 	}
@@ -60,7 +58,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 // caused it or not.
 func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	ev.weakenings.check(p)
-	ev.limitTally().addDisplaced(p)
+	ev.limits.addDisplaced(p)
 	if err := ev.schema.check(p); err != nil {
 		return err
 	}
@@ -114,54 +112,4 @@ func (ev *write) backendEnds(p effective.Pair) bool {
 	default:
 		return is == nil
 	}
-}
-
-// addImpact adds a path to the blast radius of the write, and returns that on its kind.
-func (ev *blastRadius) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
-	ev.paths.add(&p, ev.writesPolicy())
-	if p.Unreached {
-		ev.unreached.add(&p, ev.writesPolicy())
-	}
-	ev.namespaces.add(p.Effective().Path.Namespace())
-	impact := ev.impactOf(p, ev.guard.BlastRadius)
-	impact.add(p, lost)
-	return impact
-}
-
-// prevPair is the result of the previous pair. Pairs of the same effective policies share
-// it: on a gateway without policies below, all paths do.
-type prevPair struct {
-	kind          *policykind.Kind
-	before, after *merge.Result
-	changed       bool
-	unreached     bool // the last path of these effective policies
-	lostRules     []lostRule
-	lost          []*lostOverride // overrides, each once
-	at            *gateway.Path   // after the write, nil where overrides on routes are lost
-}
-
-// recordLost adds an override that is lost at a level.
-func (prev *prevPair) recordLost(l *lostOverride, at gateway.Level) {
-	prev.lost = append(prev.lost, l)
-	if at >= gateway.LevelRoute {
-		prev.at = nil
-	}
-}
-
-// newPrevPair returns the result of a pair; room is reused for its losses.
-func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
-	prev := prevPair{changed: p.Changed(), lost: room}
-	if p.Before == nil || p.After == nil || p.Limited() {
-		return prev
-	}
-	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
-	return prev
-}
-
-// sameEffective reports whether another pair has the same effective policies. Losses of
-// overrides also depend on the objects that the policies depend on.
-func (prev *prevPair) sameEffective(p effective.Pair) bool {
-	return prev.kind != nil && p.Before != nil && p.After != nil && !p.Limited() &&
-		p.After.Kind == prev.kind && p.Before.Result == prev.before && p.After.Result == prev.after &&
-		(len(prev.lost) == 0 || prev.at != nil && sameAncestors(prev.at, &p.After.Path))
 }

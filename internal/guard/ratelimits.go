@@ -2,8 +2,9 @@ package guard
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -12,66 +13,6 @@ import (
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
-
-// limitTally adds up what a write does to limits that bind to the rules of routes by
-// triggers of their own: path by path, route by route.
-type limitTally struct {
-	ev       *evaluation
-	unit     int // of the current route at a root
-	route    map[limitKey]*limitOnRoute
-	own      map[limitKey]*ownLimit // of the policy that is written
-	changes  map[limitChange]*limitPlaces
-	reported map[limitGroup]int
-}
-
-func (ev *evaluation) limitTally() *limitTally {
-	ev.limits.ev = ev
-	return &ev.limits
-}
-
-// limitKey identifies a limit: two blocks of one policy may each have one of its name.
-type limitKey struct {
-	kind  api.PolicyKind
-	rule  merge.Key
-	block merge.Block
-	// namespace and name of the policy that it comes from.
-	namespace, name string
-}
-
-// keyOfLimit returns the key of the limit at a place.
-func keyOfLimit(b *effective.Bound, place int) limitKey {
-	r := b.Rules[place]
-	return limitKey{b.On.Kind.Ref(), r.Key, r.From.Block, r.From.Policy.Namespace, r.From.Policy.Name}
-}
-
-func (k limitKey) ref() api.Ref {
-	return api.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: k.namespace, Name: k.name}
-}
-
-func compareLimitKeys(a, b limitKey) int {
-	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
-}
-
-// writes reports whether a limit is one of the policy that is written.
-func (t *limitTally) writes(k limitKey) bool {
-	return t.ev.policy != nil && t.ev.policy.Ref() == k.ref()
-}
-
-// limitOnRoute is a limit on one route at one root.
-type limitOnRoute struct {
-	before, after limitState
-	added         []int // rules that it did not match before the write
-}
-
-// limitState is a limit on one route at one root, before or after the write.
-type limitState struct {
-	on      *effective.Effective // the first path that it is in force on; nil for none
-	policy  *merge.Policy
-	bound   *ratelimit.Bound
-	matched int             // number of rules that it matches
-	holds   int             // number of rules that it is bound to
-	hosts   map[string]bool // hostnames of its triggers by which requests reach the route
-}
 
 // add adds what limits bind to on a path. Paths come route by route.
 func (t *limitTally) add(p effective.Pair) {
@@ -339,4 +280,47 @@ func (t *limitTally) reportUnbound(e *effective.Effective) {
 			Rule: r.Key.String(), Policy: policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
 		})
 	}
+}
+
+// reportAll reports what was added on all paths. A displaced override is left out if it is
+// reported as lost, and a warning for writers who are allowed to override its policy; may
+// is nil where permissions do not matter.
+func (t *limitTally) reportAll(may *authorizer) error {
+	t.finishRoute()
+	for _, k := range slices.SortedFunc(maps.Keys(t.own), compareLimitKeys) {
+		t.reportOwn(t.own[k])
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(t.changes), compareLimitChanges) {
+		on, e, policy := t.changes[c], limitEffects[c.what], c.limit.ref()
+		g := limitGroup{on.first.on.Kind, e.code, cmp.Or(c.action, api.Warn), e.more}
+		if c.what == limitDisplaced {
+			if t.ev.losesBinding(policy, c.limit.rule.String()) {
+				continue
+			}
+			permitted, err := may.allows(Finding{Action: c.action, Policy: policy})
+			if err != nil {
+				return err
+			}
+			if permitted {
+				g.action = api.Warn
+			}
+		}
+		t.report(g, func() Finding { return e.finding(t, c, on) })
+	}
+	for g, n := range t.reported {
+		if n > maxLimits {
+			t.ev.reportForKind(g.kind, g.code, g.action, Finding{What: fmt.Sprintf(g.more, n-maxLimits)})
+		}
+	}
+	return nil
+}
+
+// losesBinding reports whether an override is lost since it is no longer bound.
+func (o *overrides) losesBinding(policy api.Ref, rule string) bool {
+	for key, l := range o.lost {
+		if key.unboundReason != "" && key.rule == rule && l.ref(l.key.policy) == policy {
+			return true
+		}
+	}
+	return false
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 )
 
@@ -181,36 +180,4 @@ func (at *gatewayRouters) flow(m gateway.Move, why string) flow {
 		}
 	}
 	return out
-}
-
-// keptInstead says why an override of a path may be kept for the requests that a successor
-// takes over, "" if it is lost for them in every implementation.
-func (c *overrideCheck) keptInstead(o effective.Override, by flow) (string, error) {
-	if by.unsure != "" {
-		return by.unsure, nil
-	}
-	for _, s := range by.instead {
-		kept, err := c.keptAt(o, s.Served)
-		if err != nil || kept {
-			return s.why, err
-		}
-	}
-	return "", nil
-}
-
-// keptAt reports whether an override of the path is kept for requests that a rule serves
-// after the write.
-func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, error) {
-	x := c.paths.Before
-	paths, err := c.ev.pathsTo(to, x.Kind, x.Path.Client, true)
-	if err != nil {
-		return false, err
-	}
-	paths = slices.DeleteFunc(paths, func(y *effective.Effective) bool {
-		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
-	})
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {
-		lost, _ := c.lostOn(o, y)
-		return lost
-	}), nil
 }

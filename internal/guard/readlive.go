@@ -7,10 +7,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -60,56 +57,5 @@ func (r *liveReader) addParents(ctx context.Context, parents iter.Seq[gateway.Pa
 			}
 		}
 	}
-	return nil
-}
-
-// readMissing returns the view before the write with what it lacks: the targets of a policy and
-// their parents, or the parents that the write adds to a route or listener set.
-func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
-	if ev.guard.ReadLive == nil {
-		return ev.before, nil
-	}
-	r := &liveReader{ev: ev.write, view: ev.before}
-	p, ok := ev.change.After.(*policykind.Policy)
-	if !ok {
-		err := r.addParents(ctx, newParents(ev.change))
-		return r.view, err
-	}
-	if p.Invalid != nil || len(p.Targets) > maxLiveReads {
-		return r.view, nil
-	}
-	for _, t := range p.Targets {
-		if t.Refused != "" || t.Selector != nil {
-			continue
-		}
-		if !effective.Exists(r.view, p.Kind, t) {
-			if err := r.add(ctx, t.Ref); err != nil {
-				return nil, err
-			}
-		}
-		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
-			return nil, err
-		}
-	}
-	return r.view, nil
-}
-
-// readConstraintTargets adds to the view after the write the targets that it lacks: they
-// may have been created a moment ago.
-func (ev constraintWrite) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
-	absent, _ := ev.after.Absent(c)
-	if ev.guard.ReadLive == nil || len(absent) > maxLiveReads {
-		return nil
-	}
-	r := &liveReader{ev: ev.write, view: ev.after}
-	for _, n := range absent {
-		if n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
-			continue // one in any namespace has no single address
-		}
-		if err := r.add(ctx, n.Ref); err != nil {
-			return err
-		}
-	}
-	ev.after = r.view
 	return nil
 }

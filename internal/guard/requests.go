@@ -1,7 +1,7 @@
 package guard
 
 import (
-	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -223,17 +223,6 @@ func (ev *requests) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedO
 	return nil
 }
 
-// appendNew returns a list with those of others that are not in it.
-func appendNew[T comparable](list []T, more iter.Seq[T]) []T {
-	out := slices.Clone(list)
-	for x := range more {
-		if !slices.Contains(list, x) {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
 // movesUnder yields requests that the write moves under a reading. The error is that of the
 // budget, which ends it.
 func (ev *requests) movesUnder(r routing, re reroutedObject, limits gateway.MoveLimits, err *error) iter.Seq[gateway.Move] {
@@ -406,110 +395,67 @@ func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 	return flow{Move: gateway.Move{Unsearched: at.arrivalsUnknown}}, i >= 0 || err != nil
 }
 
-// pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
-// before it. They are kept for a while.
-func (ev *successors) pathsThrough(object api.Ref, kind *policykind.Kind, after bool) ([]*effective.Effective, error) {
-	v, known := ev.before, &ev.pathsBefore
-	if after {
-		v, known = ev.after, &ev.pathsAfter
+// arrivals are the rules from which requests move, by the rule to which they do.
+type arrivals map[rulePlace][]gateway.Served
+
+// to returns the rules from which requests move to the rules of a path.
+func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
+	var out []gateway.Served
+	for _, l := range at.after.ListenersAt(y) {
+		for rule := range y.Route.Rules {
+			if y.Rule < 0 || y.Rule == rule {
+				out = append(out, a[placeOf(&l, y.Route, rule)]...)
+			}
+		}
 	}
-	at := candidatesKey{object, kind}
-	if out, ok := (*known)[at]; ok {
-		return out, nil
+	return out
+}
+
+// arrivalsAt finds the requests that the write moves between the rules at a gateway,
+// whatever policies apply to them.
+func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
+	if at.arrivals != nil {
+		return at.arrivals, nil
 	}
-	out, err := ev.walk(v, kind, object)
+	at.arrivals = make(arrivals)
+	var err error
+	plain := at.under(gateway.Reading{})
+	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.steps, Work: &ev.work}, &err) {
+		to := placeOfServed(m.To)
+		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
+		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
+			at.arrivals[to] = append(at.arrivals[to], m.From)
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find where requests were served: %w", err)
 	}
-	if len(*known) >= maxCandidateSets || *known == nil {
-		*known = make(map[candidatesKey][]*effective.Effective)
-	}
-	(*known)[at] = out
-	return out, nil
+	return at.arrivals, nil
 }
 
-// walk returns the paths of a kind through some objects.
-func (ev *successors) walk(v *snapshot.View, kind *policykind.Kind, objects ...api.Ref) (out []*effective.Effective, err error) {
-	kinds := []api.PolicyKind{kind.Ref()}
-	err = ev.guard.Engine.Walk(v, effective.Scope{Objects: objects, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
-		out = append(out, e)
-		return nil
-	})
-	return out, err
+// editsRouting reports whether the write edits a route, a gateway or a listener set in a
+// way that may move requests.
+func (ev *requests) editsRouting() bool {
+	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
+		return false
+	}
+	switch ev.change.Object().(type) {
+	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet:
+		return true
+	default:
+		return false
+	}
 }
 
-// pathsTo returns the paths of a kind along which requests go that a rule serves. In a mesh,
-// they are those of the clients in a namespace if they have their own, and those of all
-// clients for "".
-func (ev *successors) pathsTo(s gateway.Served, kind *policykind.Kind, client string, after bool) ([]*effective.Effective, error) {
-	paths, err := ev.pathsThrough(s.Route.Ref(), kind, after)
-	client = cmp.Or(s.Listener.Client, client)
-	var all, own []*effective.Effective
-	for _, y := range paths {
-		switch {
-		case !readsRequests(&y.Path) || !s.IsOn(&y.Path):
-		case client != "" && y.Path.Client == client:
-			own = append(own, y)
-		case client == "" || y.Path.Client == "":
-			all = append(all, y)
+// servesNewRequests reports whether a path serves requests that nothing served before the
+// write.
+func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
+	for _, l := range at.after.ListenersAt(y) {
+		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
+			if w.Request == nil || at.before.Route(w.Request).Route == nil {
+				return true
+			}
 		}
 	}
-	if len(own) > 0 {
-		return own, err
-	}
-	return all, err
-}
-
-// successor is a path that serves requests of another one after the write.
-type successor struct {
-	*effective.Effective
-	by flow // zero where it is not known which requests
-	// unsure says why an override may be kept for these requests, "" if it is not.
-	unsure string
-}
-
-// requestSuccessors returns the paths at the same gateway or Service that serve requests
-// of a path after the write, other than the path itself, and whether some are served by
-// nothing there any more.
-func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
-	x, backendLost := p.Before, ev.backendLost(p, o)
-	to := ev.from(&x.Path)
-	if p.After == nil || backendLost {
-		d := ev.destinations(&x.Path)
-		to, ends = d.to, d.ends && p.After == nil
-	}
-	for _, f := range to {
-		if p.After != nil && f.To.IsOn(&p.After.Path) && !backendLost {
-			continue
-		}
-		successors, err := ev.successorsAt(x, o, f)
-		if err != nil {
-			return nil, false, err
-		}
-		out = append(out, successors...)
-	}
-	return out, ends, nil
-}
-
-// successorsAt returns the paths along which requests of another one go that move.
-func (ev *successors) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
-	paths, err := ev.pathsTo(f.To, x.Kind, x.Path.Client, true)
-	if err != nil {
-		return nil, err
-	}
-	for _, y := range paths {
-		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
-			out = append(out, successor{Effective: y, by: f})
-		}
-	}
-	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: f.To.Path()}, by: f})
-	}
-	return out, nil
-}
-
-// takesOver reports whether the backend of a path receives requests that another path's
-// backend received, given that its rule does.
-func takesOver(x, y *gateway.Path) bool {
-	return x.Backend != nil && y.Backend != nil && gateway.TakesOver(x.Route, x.Rule, *x.Backend, y.Route, y.Rule, *y.Backend)
+	return false
 }

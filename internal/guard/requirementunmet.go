@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,4 +97,17 @@ func (ev *requirements) reportNotBinding(all []*unmetRequirement) {
 		f.What += "; existing violation, not made worse by this write"
 	}
 	ev.report(api.ReasonRequirementUnmet, warnAtMost(first.constraint.Enforcement), f)
+}
+
+// reportUnevaluated warns that constraints which do not bind the write were not evaluated
+// on all paths, and names the one that cost the most.
+func (ev *requirements) reportUnevaluated() {
+	m := &ev.notBindingCost
+	if m.spent <= maxWarnCost {
+		return
+	}
+	costliest := slices.MaxFunc(slices.SortedFunc(maps.Keys(m.costs), api.CompareRefs),
+		func(a, b api.Ref) int { return cmp.Compare(m.costs[a], m.costs[b]) })
+	ev.warn(api.ReasonNotRead, Finding{Policy: costliest, Advice: fmt.Sprintf("ask the owner of %s to simplify it", costliest.Key())},
+		"%s, which does not apply to this write, was not evaluated on all paths: it costs too much", costliest)
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 
@@ -155,4 +156,27 @@ func (ev *requests) reroutedAt(at *gatewayRouters, re reroutedObject) reroutedOb
 		re.before, re.after = appendNew(re.before, ev.before.RoutesOf(parent)), appendNew(re.after, ev.after.RoutesOf(parent))
 	}
 	return re
+}
+
+// appendNew returns a list with those of others that are not in it.
+func appendNew[T comparable](list []T, more iter.Seq[T]) []T {
+	out := slices.Clone(list)
+	for x := range more {
+		if !slices.Contains(list, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func routesOfNamespace(v *snapshot.View, namespace string) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, kind := range gateway.RouteKinds {
+			for o := range v.In(gateway.KindOf(kind), namespace) {
+				if r, ok := o.(*gateway.Route); ok && !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -71,16 +71,6 @@ func (l *ruleLoss) addPath(p *effective.Pair) {
 	l.objects.add(objectOf(p.Before))
 }
 
-// objectOf returns the object that a path leads to: its route, else the object at its end.
-func objectOf(e *effective.Effective) api.Ref {
-	if e.Path.Route != nil {
-		return e.Path.Route.Ref()
-	}
-	elements := e.Path.Elements()
-	end := elements[len(elements)-1]
-	return api.Ref{Kind: end.Kind, Namespace: end.Namespace, Name: end.Name}
-}
-
 // add adds what other policies lose on a path, and reports whether that is any. again
 // is set if the pair has the same effective policies as the previous one.
 func (ev *ruleLosses) add(p effective.Pair, lost []lostRule, again bool) bool {
@@ -291,17 +281,6 @@ func (l *ruleLoss) onPaths() string {
 		on += " in " + api.Plural(n, "namespace")
 	}
 	return on
-}
-
-// holder returns the policy of which a rule is in force in the place of one that is lost;
-// the zero Ref if all are gone.
-func (l *ruleLoss) holder() api.Ref {
-	for _, r := range l.rules {
-		if !r.gone {
-			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, r.follows).From.Policy)
-		}
-	}
-	return api.Ref{}
 }
 
 // subject names the objects that lose rules, with the verb for them.

@@ -3,21 +3,9 @@ package guard
 import (
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
-
-// successors knows the paths that serve the requests of others after the write.
-type successors struct {
-	*requests
-
-	// paths through routes before and after the write
-	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	candidates              map[candidatesKey]*candidates
-	listeners               map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
-}
 
 // successorsOf returns the paths that take the traffic of a path which is removed, or of
 // which the write moves requests. There are none where the traffic ends with the path: its
@@ -138,24 +126,6 @@ func (ev *successors) successorsByName(p effective.Pair, o effective.Override) (
 	}
 }
 
-// samePort reports whether two paths come in by the same port of one gateway, or of one
-// Service.
-func samePort(x, y *gateway.Path) bool {
-	if x.Service != nil {
-		return y.Service != nil && y.Service.Ref() == x.Service.Ref() && (x.Port == 0 || y.Port == 0 || x.Port == y.Port)
-	}
-	return y.Gateway != nil && y.Listener != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
-}
-
-// sameListener reports whether two paths have the same listener, or the same service.
-func sameListener(x, y gateway.Path) bool { return sameEntry(x.ID(), y.ID()) }
-
-func sameEntry(a, b gateway.ID) bool {
-	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
-		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
-		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
-}
-
 // routeEdited reports whether a pair with the same policies may still have lost an
 // override: the route was edited, so that a rule's matches or backends may have moved.
 func (ev *successors) routeEdited(p effective.Pair) bool {
@@ -172,134 +142,50 @@ func (ev *successors) backendLost(p effective.Pair, o effective.Override) bool {
 	return y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
-// candidates is the paths of a kind through one route, on one gateway, or through one
-// listener set and on the gateway that it had, before and after a change.
-type candidates struct {
-	kind          *policykind.Kind
-	route, edited *gateway.Route // before and after, nil for those that end above
-	positions     []int          // of the route's rules, as gateway.MatchRules pairs them
-	before        map[gateway.ID]bool
-	after         []*effective.Effective
+// successor is a path that serves requests of another one after the write.
+type successor struct {
+	*effective.Effective
+	by flow // zero where it is not known which requests
+	// unsure says why an override may be kept for these requests, "" if it is not.
+	unsure string
 }
 
-type candidatesKey struct {
-	object api.Ref
-	kind   *policykind.Kind
+// requestSuccessors returns the paths at the same gateway or Service that serve requests
+// of a path after the write, other than the path itself, and whether some are served by
+// nothing there any more.
+func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
+	x, backendLost := p.Before, ev.backendLost(p, o)
+	to := ev.from(&x.Path)
+	if p.After == nil || backendLost {
+		d := ev.destinations(&x.Path)
+		to, ends = d.to, d.ends && p.After == nil
+	}
+	for _, f := range to {
+		if p.After != nil && f.To.IsOn(&p.After.Path) && !backendLost {
+			continue
+		}
+		successors, err := ev.successorsAt(x, o, f)
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, successors...)
+	}
+	return out, ends, nil
 }
 
-// candidatesFor returns the paths through the route of a path, or where it ends above
-// through its listener set or on its gateway; nil if that is removed.
-func (ev *successors) candidatesFor(x *effective.Effective) (*candidates, error) {
-	at := candidatesKey{kind: x.Kind}
-	switch {
-	case x.Path.Route != nil:
-		at.object = x.Path.Route.Ref()
-	case x.Path.Set != nil:
-		at.object = x.Path.Set.Ref() // it may be on another gateway now
-	case x.Path.Gateway != nil && x.Path.Service == nil:
-		at.object = x.Path.Gateway.Ref()
-	default:
-		return nil, nil // a service's own path goes with the service
-	}
-	if s, ok := ev.candidates[at]; ok {
-		return s, nil
-	}
-	s, err := ev.collectCandidates(at, x.Path)
+// successorsAt returns the paths along which requests of another one go that move.
+func (ev *successors) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
+	paths, err := ev.pathsTo(f.To, x.Kind, x.Path.Client, true)
 	if err != nil {
 		return nil, err
 	}
-	if len(ev.candidates) >= maxCandidateSets {
-		clear(ev.candidates)
+	for _, y := range paths {
+		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
+			out = append(out, successor{Effective: y, by: f})
+		}
 	}
-	put(&ev.candidates, at, s)
-	return s, nil
-}
-
-func (ev *successors) collectCandidates(at candidatesKey, x gateway.Path) (*candidates, error) {
-	now := ev.after.Get(at.object)
-	if now == nil {
-		return nil, nil
+	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
+		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: f.To.Path()}, by: f})
 	}
-	s := &candidates{kind: at.kind, before: make(map[gateway.ID]bool)}
-	if edited, ok := now.(*gateway.Route); ok {
-		s.route, s.edited = x.Route, edited
-		s.positions = gateway.MatchRules(x.Route, edited)
-	}
-	objects := []api.Ref{at.object}
-	if x.Route == nil && x.Set != nil {
-		objects = append(objects, x.Gateway.Ref())
-	}
-	var err error
-	if s.after, err = ev.walk(ev.after, at.kind, objects...); err != nil {
-		return s, err
-	}
-	if set, ok := now.(*gateway.ListenerSet); ok {
-		s.addUnreadSetParent(set)
-	} else {
-		ev.addUnreadParents(s, x)
-	}
-	if len(s.after) == 0 { // nothing is compared with those before
-		return s, nil
-	}
-	before, err := ev.walk(ev.before, at.kind, objects...)
-	for _, e := range before {
-		s.before[e.Path.ID()] = true
-	}
-	return s, err
-}
-
-// idBefore returns the identity that a path after the change had before it.
-func (ev *successors) idBefore(s *candidates, y gateway.Path) gateway.ID {
-	id := ev.listenersBefore(y.Gateway).ID(y)
-	if s.positions != nil && y.Rule >= 0 {
-		id.Rule = s.positions[y.Rule]
-	}
-	return id
-}
-
-// listenersBefore pairs the listeners of a gateway, nil for none, with those before the
-// write.
-func (ev *successors) listenersBefore(after *gateway.Gateway) gateway.ListenersBefore {
-	if after == nil {
-		return nil
-	}
-	if known, ok := ev.listeners[after]; ok {
-		return known
-	}
-	var out gateway.ListenersBefore
-	if before, ok := ev.before.Get(after.Ref()).(*gateway.Gateway); ok {
-		out = gateway.PairListeners(ev.before.Listeners(before), ev.after.Listeners(after))
-	}
-	put(&ev.listeners, after, out)
-	return out
-}
-
-// mayReceive reports whether a path may receive the traffic of one that is removed.
-func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known bool) bool {
-	if s.route == nil {
-		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.SamePort(y.Listener)
-	}
-	if level >= gateway.LevelBackend &&
-		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
-		return false
-	}
-	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level)
-}
-
-// ruleMayReceive reports whether a rule after the change may receive requests of the rule
-// of a path before it: it is the same one, or has a match of it, or that rule is removed,
-// and any may: a policy that was attached to it has no target then. A new rule may receive
-// the requests to the backend of a rule that is removed, since one write may edit and rename
-// it.
-func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level) bool {
-	return s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) ||
-		!slices.Contains(s.positions, x.Rule) &&
-			(level == gateway.LevelRule || level == gateway.LevelFilter || level >= gateway.LevelBackend && s.positions[rule] < 0)
-}
-
-// sameListenerName reports whether two paths have the same listener, perhaps on different
-// gateways.
-func sameListenerName(x, y gateway.Path) bool {
-	a, b := x.ID(), y.ID()
-	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
+	return out, nil
 }

@@ -89,3 +89,10 @@ func (p *pathCounter) add(pair *effective.Pair, once bool) {
 }
 
 func (p *pathCounter) count() int { return p.counted + len(p.ids) }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -243,13 +243,6 @@ func sameAttachment(a, b *gateway.Path) bool {
 		x.RouteKind == y.RouteKind && x.RouteNamespace == y.RouteNamespace && x.Route == y.Route && x.Backend.Object == y.Backend.Object
 }
 
-// sameAncestors reports whether the policies above routes depend on the same objects on
-// two paths of the same effective policies.
-func sameAncestors(a, b *gateway.Path) bool {
-	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
-		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
-}
-
 // sameClass reports whether the gateways of two paths are of one class.
 func sameClass(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway || a.Gateway != nil && b.Gateway != nil && a.Gateway.Class == b.Gateway.Class

@@ -120,3 +120,13 @@ func EventNote(text string) string {
 	}
 	return text[:end] + more
 }
+
+// objectOf returns the object that a path leads to: its route, else the object at its end.
+func objectOf(e *effective.Effective) api.Ref {
+	if e.Path.Route != nil {
+		return e.Path.Route.Ref()
+	}
+	elements := e.Path.Elements()
+	end := elements[len(elements)-1]
+	return api.Ref{Kind: end.Kind, Namespace: end.Namespace, Name: end.Name}
+}

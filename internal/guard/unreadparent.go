@@ -12,47 +12,6 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// addUnreadParents adds to the candidates of a route what may take its traffic by parents
-// of unsupported kinds: paths without a root, one for each rule, on which only what is
-// attached to the route itself is known to apply. They existed before if all of these
-// parents did.
-func (ev *successors) addUnreadParents(s *candidates, x gateway.Path) {
-	parents := ev.unreadParents(ev.after, s.edited, s.kind)
-	if len(parents) == 0 {
-		return
-	}
-	was := ev.unreadParents(ev.before, s.route, s.kind)
-	known := !slices.ContainsFunc(parents, func(p api.Ref) bool { return !slices.Contains(was, p) })
-	rules := []int{-1}
-	if x.Rule >= 0 {
-		rules = rules[:0]
-		for i := range s.edited.Rules {
-			if x.Backend == nil || len(s.edited.Rules[i].Backends) > 0 { // else nothing serves it
-				rules = append(rules, i)
-			}
-		}
-	}
-	for _, i := range rules {
-		y := gateway.Path{Route: s.edited, Rule: i}
-		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
-		if known {
-			s.before[ev.idBefore(s, y)] = true
-		}
-	}
-}
-
-// addUnreadSetParent adds the listeners of a set that moved to a parent of an unsupported
-// kind.
-func (s *candidates) addUnreadSetParent(set *gateway.ListenerSet) {
-	if set.Unread == (api.Ref{}) {
-		return
-	}
-	for i := range set.Listeners {
-		y := gateway.Path{Set: set, Listener: &set.Listeners[i], Rule: -1}
-		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
-	}
-}
-
 // viaUnreadParent reports whether a path goes by a parent of an unsupported kind.
 func viaUnreadParent(p gateway.Path) bool {
 	return (p.Route != nil || p.Set != nil) && p.Gateway == nil && p.Service == nil

@@ -68,7 +68,7 @@ func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effect
 	if err := ev.schema.checkStandalone(e); err != nil {
 		return nil, err
 	}
-	ev.limitTally().reportUnbound(e)
+	ev.limits.reportUnbound(e)
 	if err := cmp.Or(ev.limits.reportAll(nil), ev.weakenings.reportAll(nil)); err != nil {
 		return nil, err
 	}

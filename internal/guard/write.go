@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -98,4 +99,11 @@ func (ev *write) causedByWrite(override api.Ref) bool {
 // ownerCause says that the object that is written would be deleted with its new owner.
 func (ev *write) ownerCause() string {
 	return fmt.Sprintf("%s would be deleted with %s, its new owner", ev.change.Object().Ref(), ev.change.Owner)
+}
+
+func (g *Guard) budget(ctx context.Context) *effective.Budget {
+	if g.Budget == 0 {
+		return effective.NewBudget(ctx, DefaultBudget).Grow(PathBudget)
+	}
+	return effective.NewBudget(ctx, g.Budget)
 }

@@ -341,3 +341,14 @@ func listEntries(before, after any) (field string, was, is int) {
 	}
 	return "", 0, 0
 }
+
+// holder returns the policy of which a rule is in force in the place of one that is lost;
+// the zero Ref if all are gone.
+func (l *ruleLoss) holder() api.Ref {
+	for _, r := range l.rules {
+		if !r.gone {
+			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, r.follows).From.Policy)
+		}
+	}
+	return api.Ref{}
+}

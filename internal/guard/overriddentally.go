@@ -76,13 +76,6 @@ func compareOverridden(a, b *overriddenRule) int {
 	)
 }
 
-func nameOf(p *merge.Policy) string {
-	if p == nil {
-		return ""
-	}
-	return p.Namespace + "/" + p.Name
-}
-
 // addTaken adds a rule of another policy that an override takes. Whether its value is that in
 // force is not counted apart.
 func (ev *overriddenRules) addTaken(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole bool) {
@@ -182,23 +175,4 @@ func (ev *overriddenRules) addOther(p effective.Pair, i int) {
 			ev.addTaken(p.After, o, l, whole)
 		}
 	}
-}
-
-// isOverridden reports whether an override of a higher policy took a rule of the i-th
-// policy. That a lower policy's rule beats a default is no loss, in whichever block it is.
-func isOverridden(e *effective.Effective, i int, l merge.Lost) bool {
-	return l.To.Block == merge.Overrides && slices.ContainsFunc(e.Outcomes[:i], func(o merge.Outcome) bool { return o.Policy == l.To.Policy })
-}
-
-// outcomeOf returns the place of a policy among those of a path, or -1.
-func outcomeOf(e *effective.Effective, policy *merge.Policy) int {
-	if e == nil {
-		return -1
-	}
-	return slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy.Same(policy) })
-}
-
-// wasInForce reports whether a rule of the policy took part and was not lost.
-func wasInForce(o *merge.Outcome, k merge.Key) bool {
-	return o.LostAt(k) == nil && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }
