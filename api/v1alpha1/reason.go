@@ -89,10 +89,12 @@ const (
 	DenialNotFound = "NotFound"
 )
 
-// ChangeableReasons are the reason codes whose action a profile can change.
-var ChangeableReasons = []ReasonCode{
-	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonUnreached, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
-	ReasonRulesLost, ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
-	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
-	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,
+// DefaultActions are the actions of the reasons whose action a profile can change, without one.
+var DefaultActions = map[ReasonCode]Action{
+	ReasonInvalid: Deny, ReasonConflicted: Deny, ReasonUnsetOverride: Deny, ReasonConstraintViolated: Deny,
+	ReasonOverrideRemoved: Deny, ReasonOverrideEvaded: Deny, ReasonOverrideWeakened: Deny,
+	ReasonEffectiveInvalid: Deny, ReasonTriggerUnmatched: Deny,
+
+	ReasonTargetNotFound: Warn, ReasonNoPath: Warn, ReasonUnreached: Warn, ReasonRulesLost: Warn, ReasonOverridden: Warn,
+	ReasonBlastRadius: Warn, ReasonConditionSkipped: Warn, ReasonLimitShadowed: Warn, ReasonLimitWidened: Warn,
 }

@@ -157,7 +157,7 @@ func (ev *write) report(code api.ReasonCode, action api.Action, f Finding) {
 // reportForKind adds a finding about the policies of a kind, whichever object is written.
 func (ev *write) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
-	if kind != nil && slices.Contains(defaults[action], code) {
+	if kind != nil && api.DefaultActions[code] == action {
 		f.Action = kind.Action(code, action)
 	}
 	ev.findings.add(f)
@@ -176,19 +176,6 @@ func newly(before bool) api.Action {
 		return api.Warn
 	}
 	return api.Deny
-}
-
-// defaults are the reasons whose action a profile can change, by their action without one.
-var defaults = map[api.Action][]api.ReasonCode{
-	api.Deny: {
-		api.ReasonInvalid, api.ReasonConflicted, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
-		api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
-		api.ReasonEffectiveInvalid, api.ReasonTriggerUnmatched,
-	},
-	api.Warn: {
-		api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonUnreached, api.ReasonRulesLost, api.ReasonOverridden,
-		api.ReasonBlastRadius, api.ReasonConditionSkipped, api.ReasonLimitShadowed, api.ReasonLimitWidened,
-	},
 }
 
 // fieldOf returns the field of the written object that a finding without one is about, ""

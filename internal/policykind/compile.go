@@ -453,7 +453,7 @@ func (c *compiler) actions() {
 	}
 	at := c.spec.Child("actions")
 	for _, code := range slices.Sorted(maps.Keys(c.kind.Actions)) {
-		oneOf(c, at, code, api.ChangeableReasons...)
+		oneOf(c, at, code, slices.Sorted(maps.Keys(api.DefaultActions))...)
 		oneOf(c, at.Key(string(code)), c.kind.Actions[code], api.Deny, api.Warn, api.Audit)
 	}
 }
