@@ -23,24 +23,19 @@ func (v *View) Constrained() []api.PolicyKind {
 	return slices.SortedFunc(maps.Keys(v.constraints), api.ComparePolicyKinds)
 }
 
-// addConstraint adds a constraint to those in force, unless it is invalid.
-func (v *View) addConstraint(c *constraint.Constraint) {
-	if c.Invalid != nil {
-		return
+// replaceConstraint replaces a constraint among those in force by another one, unless that is
+// invalid. Other objects, and nil, are none.
+func (v *View) replaceConstraint(old, next Object) {
+	if c, ok := old.(*constraint.Constraint); ok {
+		if i := slices.Index(v.constraints[c.PolicyKind()], c); i >= 0 {
+			v.setConstraints(c.PolicyKind(), slices.Delete(slices.Clone(v.constraints[c.PolicyKind()]), i, i+1))
+		}
 	}
-	list := slices.Clone(v.constraints[c.PolicyKind()])
-	i, _ := slices.BinarySearchFunc(list, c, compareConstraints)
-	v.setConstraints(c.PolicyKind(), slices.Insert(list, i, c))
-}
-
-// removeConstraint removes a constraint from those in force.
-func (v *View) removeConstraint(c *constraint.Constraint) {
-	list := v.constraints[c.PolicyKind()]
-	i := slices.Index(list, c)
-	if i < 0 {
-		return
+	if c, ok := next.(*constraint.Constraint); ok && c.Invalid == nil {
+		list := slices.Clone(v.constraints[c.PolicyKind()])
+		i, _ := slices.BinarySearchFunc(list, c, compareConstraints)
+		v.setConstraints(c.PolicyKind(), slices.Insert(list, i, c))
 	}
-	v.setConstraints(c.PolicyKind(), slices.Delete(slices.Clone(list), i, i+1))
 }
 
 func (v *View) setConstraints(kind api.PolicyKind, list []*constraint.Constraint) {

@@ -45,6 +45,21 @@ func (i *index[V]) remove(key string) {
 	i.tree.Delete(key)
 }
 
+// link is an index of objects by what they refer to.
+type link interface {
+	put(key string, o Object)
+	removeUnless(key string, o Object)
+}
+
+func (i *index[V]) put(key string, o Object) { i.set(key, o.(V)) } //nolint:forcetypeassert // links has its type
+
+// removeUnless removes a key, unless it is one of an object.
+func (i *index[V]) removeUnless(key string, o Object) {
+	if has, ok := i.get(key); ok && any(has) != any(o) {
+		i.remove(key)
+	}
+}
+
 func (i *index[V]) empty() bool { return i.tree == nil || i.tree.Len() == 0 }
 
 func (i *index[V]) get(key string) (v V, ok bool) {
@@ -62,18 +77,6 @@ func (i *index[V]) withPrefix(prefix string) iter.Seq[V] {
 		}
 		i.tree.Ascend(prefix, func(key string, v V) bool {
 			return strings.HasPrefix(key, prefix) && yield(v)
-		})
-	}
-}
-
-// keys yields the keys that start with the prefix, in order.
-func (i *index[V]) keys(prefix string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if i.tree == nil {
-			return
-		}
-		i.tree.Ascend(prefix, func(key string, _ V) bool {
-			return strings.HasPrefix(key, prefix) && yield(key)
 		})
 	}
 }

@@ -108,17 +108,14 @@ func (v *View) attaching(p *policykind.Policy) iter.Seq[policykind.Target] {
 
 func referenceKey(to, from api.Ref) string { return objectKey(to) + objectKey(from) }
 
-func (v *View) addReferences(o Object) {
-	for to := range v.References(o) {
-		v.byReference.set(referenceKey(to, o.Ref()), o)
-		v.byReference.set(objectKey(o.Ref()), o)
-	}
-}
-
-func (v *View) removeReferences(o Object) {
-	for to := range v.References(o) {
-		v.byReference.remove(referenceKey(to, o.Ref()))
-		v.byReference.remove(objectKey(o.Ref()))
+// referenceKeys yields the keys of an object in byReference.
+func (v *View) referenceKeys(o Object) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for to := range v.References(o) {
+			if !yield(referenceKey(to, o.Ref())) || !yield(objectKey(o.Ref())) {
+				return
+			}
+		}
 	}
 }
 
@@ -139,7 +136,9 @@ func (v *View) attachKinds() {
 	}
 	for _, kind := range from {
 		for o := range v.Objects(kind) {
-			v.addReferences(o)
+			for at := range v.referenceKeys(o) {
+				v.byReference.set(at, o)
+			}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"iter"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,7 +41,7 @@ type View struct {
 	objects   index[Object]
 	byParent  index[*gateway.Route]       // by gateway, listener set or service
 	byHost    index[*gateway.Route]       // by parent, hostname and first segment
-	byBackend index[struct{}]             // routes by backend; only the keys matter
+	byBackend index[*gateway.Route]       // by backend
 	byClass   index[*gateway.Gateway]     // by class
 	bySet     index[*gateway.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]   // by target, then kind
@@ -80,28 +79,21 @@ func (v *View) freeze() {
 func (v *View) apply(c Change) {
 	at := objectKey(c.Ref)
 	old, had := v.objects.get(at)
-	same := had && sameLinks(old, c.Object)
-	if had && !same {
-		v.removeFromIndexes(old)
-	}
-	if had {
-		v.removeReferences(old)
-		shareMatches(old, c.Object)
-	}
+	shareMatches(old, c.Object)
 	if had != (c.Object != nil) {
 		v.count(c.Ref.PolicyKind(), had)
 	}
 	if c.Object == nil {
 		v.objects.remove(at)
-		return
+	} else {
+		v.objects.set(at, c.Object)
 	}
-	v.objects.set(at, c.Object)
-	v.addToIndexes(c.Object)
-	v.addReferences(c.Object)
-	if r, ok := c.Object.(*gateway.Route); ok && !same {
-		for at := range backendKeys(r) {
-			v.byBackend.set(at, struct{}{})
-		}
+	v.replaceConstraint(old, c.Object)
+	for index, key := range v.links(c.Object) {
+		index.put(key, c.Object)
+	}
+	for index, key := range v.links(old) { // most updates change none
+		index.removeUnless(key, c.Object)
 	}
 }
 
@@ -125,83 +117,39 @@ func shareMatches(old, edited Object) {
 	}
 }
 
-// sameLinks reports whether an update of a route or a policy does not change its keys in
-// any index, as is the case for most updates.
-func sameLinks(old, edited Object) bool {
-	switch before := old.(type) {
-	case *gateway.Route:
-		after, ok := edited.(*gateway.Route)
-		return ok && slices.Equal(before.Parents, after.Parents) && before.SameMatches(after) && slices.EqualFunc(before.Rules, after.Rules, func(a, b gateway.Rule) bool {
-			return slices.Equal(a.Backends, b.Backends)
-		})
-	case *policykind.Policy:
-		after, ok := edited.(*policykind.Policy)
-		return ok && slices.Equal(before.Backends, after.Backends) && slices.EqualFunc(before.Targets, after.Targets, func(a, b policykind.Target) bool {
-			return a.Selector == nil && b.Selector == nil && a.Ref == b.Ref
-		})
-	default:
-		return false
-	}
-}
-
-func (v *View) addToIndexes(o Object) {
-	switch o := o.(type) {
-	case *gateway.Gateway:
-		v.byClass.set(key(o.Class, o.Namespace, o.Name), o)
-	case *gateway.ListenerSet:
-		v.bySet.set(setKey(o), o)
-	case *gateway.Route:
-		for _, p := range o.Parents {
-			v.byParent.set(parentKey(p, o), o)
-		}
-		for at := range hostKeys(o) {
-			v.byHost.set(at, o)
-		}
-	case *policykind.Policy:
-		for _, t := range o.Targets {
-			if t.Selector != nil {
-				v.selecting.set(selectKey(t, o), o)
-				continue
+// links yields the keys of an object, nil for none, in the indexes.
+func (v *View) links(o Object) iter.Seq2[link, string] {
+	return func(yield func(link, string) bool) {
+		all := func(i link, keys iter.Seq[string]) bool { // reports whether to continue
+			for at := range keys {
+				if !yield(i, at) {
+					return false
+				}
 			}
-			v.byTarget.set(targetKey(t, o), o)
+			return true
 		}
-		for _, b := range o.Backends {
-			v.naming.set(targetKey(policykind.Target{Ref: b.Object}, o), o)
+		if !all(&v.byReference, v.referenceKeys(o)) {
+			return
 		}
-	case *constraint.Constraint:
-		v.addConstraint(o)
-	}
-}
-
-func (v *View) removeFromIndexes(o Object) {
-	switch o := o.(type) {
-	case *gateway.Gateway:
-		v.byClass.remove(key(o.Class, o.Namespace, o.Name))
-	case *gateway.ListenerSet:
-		v.bySet.remove(setKey(o))
-	case *gateway.Route:
-		for _, p := range o.Parents {
-			v.byParent.remove(parentKey(p, o))
-		}
-		for at := range hostKeys(o) {
-			v.byHost.remove(at)
-		}
-		for at := range backendKeys(o) {
-			v.byBackend.remove(at)
-		}
-	case *policykind.Policy:
-		for _, t := range o.Targets {
-			if t.Selector != nil {
-				v.selecting.remove(selectKey(t, o))
-				continue
+		switch o := o.(type) {
+		case *gateway.Gateway:
+			yield(&v.byClass, key(o.Class, o.Namespace, o.Name))
+		case *gateway.ListenerSet:
+			yield(&v.bySet, setKey(o))
+		case *gateway.Route:
+			_ = all(&v.byParent, parentKeys(o)) && all(&v.byHost, hostKeys(o)) && all(&v.byBackend, backendKeys(o))
+		case *policykind.Policy:
+			for _, t := range o.Targets {
+				if t.Selector != nil && !yield(&v.selecting, selectKey(t, o)) || t.Selector == nil && !yield(&v.byTarget, targetKey(t, o)) {
+					return
+				}
 			}
-			v.byTarget.remove(targetKey(t, o))
+			for _, b := range o.Backends {
+				if !yield(&v.naming, targetKey(policykind.Target{Ref: b.Object}, o)) {
+					return
+				}
+			}
 		}
-		for _, b := range o.Backends {
-			v.naming.remove(targetKey(policykind.Target{Ref: b.Object}, o))
-		}
-	case *constraint.Constraint:
-		v.removeConstraint(o)
 	}
 }
 
@@ -211,8 +159,14 @@ func setKey(s *gateway.ListenerSet) string {
 	return key(s.GatewayNamespace, s.GatewayName, s.Ref().Kind, s.Namespace, s.Name)
 }
 
-func parentKey(p gateway.Parent, r *gateway.Route) string {
-	return key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
+func parentKeys(r *gateway.Route) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, p := range r.Parents {
+			if !yield(key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)) {
+				return
+			}
+		}
+	}
 }
 
 // hostKeys yields the keys of a route in byHost. "" stands for a route without
@@ -431,26 +385,13 @@ func (v *View) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Ro
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by
 // kind, namespace and name.
 func (v *View) RoutesTo(backend api.Ref) iter.Seq[*gateway.Route] {
-	return v.backends(objectKey(backend))
+	return v.byBackend.withPrefix(objectKey(backend))
 }
 
 // BackendsIn yields the routes with a backend of a kind in a namespace; a route is
 // repeated for each of these backends.
 func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*gateway.Route] {
-	return v.backends(key(kind.Group, kind.Kind, namespace))
-}
-
-func (v *View) backends(prefix string) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		for at := range v.byBackend.keys(prefix) {
-			parts := strings.Split(at, "\x00")
-			kind, namespace, name := parts[4], parts[5], parts[6]
-			r, ok := v.Get(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}).(*gateway.Route)
-			if ok && !yield(r) {
-				return
-			}
-		}
-	}
+	return v.byBackend.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
 // Naming yields the policies that refer to a backend.
