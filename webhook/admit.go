@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -74,14 +72,6 @@ func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 	}
 }
 
-// deadlineMessage names the request that exceeds its deadline. The progress of its
-// evaluation is not known.
-func deadlineMessage(r *admissionv1.AdmissionRequest) string {
-	return fmt.Sprintf("%s: evaluation of %s of %s (%d bytes) exceeds the webhook timeout; reduce the object "+
-		"(fewer rules, listeners, targets or conditions), or contact the cluster administrator",
-		api.ReasonTooMuch, r.Operation, refOf(r), len(r.Object.Raw)+len(r.OldObject.Raw))
-}
-
 // evaluateRecovered evaluates a request, and turns a panic into a response.
 func (c *call) evaluateRecovered(ctx context.Context, v *snapshot.View) (resp response) {
 	ctx, span := c.startSpan(ctx, c.endpoint.span)
@@ -128,11 +118,7 @@ func (s *Server) awaitCache(ctx context.Context) {
 	s.opts.Await(ctx)
 }
 
-// withFraction returns a context with the remaining time divided by a divisor.
-func withFraction(ctx context.Context, divisor time.Duration) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(end)/divisor)
+func (s *Server) currentView() *snapshot.View {
+	v, _ := s.opts.Store.View()
+	return v
 }

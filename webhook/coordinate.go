@@ -9,32 +9,14 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
-	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/webhookconfig"
 )
 
-// Coordinator decides which replica evaluates a write (coordination.Coordinator).
-type Coordinator interface {
-	Await(ctx context.Context, timeout time.Duration, except coordination.Place) (coordination.Place, error)
-	Check(p coordination.Place, timeout time.Duration) error
-	Accepts(term string) bool
-	Forward(ctx context.Context, p coordination.Place, r coordination.Review) (coordination.Answer, error)
-}
-
 const noLeaderMessage = "no replica of overrule evaluates writes at the moment; retry in 1s"
-
-func isDryRun(r *admissionv1.AdmissionRequest) bool { return r.DryRun != nil && *r.DryRun }
-
-// coordinates reports whether the leader has to evaluate a write: a dry run is not
-// stored, and without denials nothing depends on who evaluates.
-func (c *call) coordinates() bool {
-	return c.opts.Coordinator != nil && c.name == webhookValidate && !isDryRun(c.request) && c.opts.Enforcement.Denies()
-}
 
 // coordinate has a write evaluated by the leader: here, or by another replica.
 func (c *call) coordinate(ctx context.Context) {
@@ -58,12 +40,6 @@ func (c *call) coordinate(ctx context.Context) {
 		}
 		failed = place
 	}
-}
-
-// stillLeads reports whether this replica evaluates in the term in which the evaluation
-// of a call began. That holds for a call that is not coordinated.
-func (c *call) stillLeads() bool {
-	return c.place == nil || c.opts.Coordinator.Check(*c.place, c.timeout) == nil
 }
 
 // forward sends a review to the leader, and relays its response. It returns false if
@@ -105,24 +81,6 @@ func (c *call) rejectNoLeader(cause error) {
 	c.respond(c.denyUndecided(api.DenialNoLeader, noLeaderMessage))
 }
 
-// PeerHandler returns the handler of reviews that other replicas forward.
-func (s *Server) PeerHandler() http.Handler {
-	validate := s.handler(s.validating(), true)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.opts.Coordinator.Accepts(r.Header.Get(coordination.HeaderTerm)) {
-			refuse(w)
-			return
-		}
-		validate.ServeHTTP(w, r)
-	})
-}
-
-// refuse answers a review that was forwarded to a replica that does not lead in the
-// expected term.
-func refuse(w http.ResponseWriter) {
-	http.Error(w, coordination.ErrRefused.Error(), http.StatusMisdirectedRequest)
-}
-
 // importTimeout limits the reads of an Import from the API server.
 const importTimeout = time.Second
 
@@ -155,11 +113,6 @@ func (s *Server) Import(data json.RawMessage) error {
 	}
 	s.opts.InFlight.Reset()
 	return s.opts.InFlight.Import(writes, s.currentView)
-}
-
-func (s *Server) currentView() *snapshot.View {
-	v, _ := s.opts.Store.View()
-	return v
 }
 
 // importedWrite decodes a write that another replica admitted.

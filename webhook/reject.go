@@ -2,12 +2,11 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"overrule.dev/overrule/internal/coordination"
 )
 
 // This file reads reviews, and has the responses to those that are not evaluated.
@@ -129,32 +128,8 @@ func (c *call) rejectUnread(r *http.Request, err *reviewError) {
 	c.respond(c.onFailure(err.code(), err.code()+": cannot evaluate this write: "+err.reason))
 }
 
-// maxUIDOffset is the number of bytes of a review in which its uid has to be: the API
-// server writes it first.
-const maxUIDOffset = 4 << 10
-
-// uidOfReview reads a review up to its uid, "" if it has none.
-func uidOfReview(body io.Reader) (uid types.UID) {
-	d := json.NewDecoder(io.LimitReader(body, maxUIDOffset))
-	if seekField(d, "request") != nil || seekField(d, "uid") != nil || d.Decode(&uid) != nil {
-		return ""
-	}
-	return uid
-}
-
-// seekField reads an object up to the value of a field.
-func seekField(d *json.Decoder, name string) error {
-	if _, err := d.Token(); err != nil { // the brace; after anything else the next token is not a name
-		return err
-	}
-	for {
-		key, err := d.Token()
-		if err != nil || key == name {
-			return err
-		}
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return err
-		}
-	}
+// refuse answers a review that was forwarded to a replica that does not lead in the
+// expected term.
+func refuse(w http.ResponseWriter) {
+	http.Error(w, coordination.ErrRefused.Error(), http.StatusMisdirectedRequest)
 }

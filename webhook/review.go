@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,4 +103,34 @@ func readBody(into *bytes.Buffer, body io.Reader, limit int64) *reviewError {
 		return newReviewError(http.StatusBadRequest, "request body is empty: must be an AdmissionReview")
 	}
 	return nil
+}
+
+// maxUIDOffset is the number of bytes of a review in which its uid has to be: the API
+// server writes it first.
+const maxUIDOffset = 4 << 10
+
+// uidOfReview reads a review up to its uid, "" if it has none.
+func uidOfReview(body io.Reader) (uid types.UID) {
+	d := json.NewDecoder(io.LimitReader(body, maxUIDOffset))
+	if seekField(d, "request") != nil || seekField(d, "uid") != nil || d.Decode(&uid) != nil {
+		return ""
+	}
+	return uid
+}
+
+// seekField reads an object up to the value of a field.
+func seekField(d *json.Decoder, name string) error {
+	if _, err := d.Token(); err != nil { // the brace; after anything else the next token is not a name
+		return err
+	}
+	for {
+		key, err := d.Token()
+		if err != nil || key == name {
+			return err
+		}
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			return err
+		}
+	}
 }

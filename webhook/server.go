@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
@@ -120,3 +121,11 @@ func New(o Options) *Server {
 // Drain makes every later response close its connection. Otherwise the API server
 // keeps a connection to one pod alive for as long as it can.
 func (s *Server) Drain() { s.draining.Store(true) }
+
+// Coordinator decides which replica evaluates a write (coordination.Coordinator).
+type Coordinator interface {
+	Await(ctx context.Context, timeout time.Duration, except coordination.Place) (coordination.Place, error)
+	Check(p coordination.Place, timeout time.Duration) error
+	Accepts(term string) bool
+	Forward(ctx context.Context, p coordination.Place, r coordination.Review) (coordination.Answer, error)
+}

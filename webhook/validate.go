@@ -167,10 +167,6 @@ func tooLargeMessage(r *admissionv1.AdmissionRequest, limit int64) string {
 		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), limit)
 }
 
-func refOf(r *admissionv1.AdmissionRequest) api.Ref {
-	return api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
-}
-
 // allowSystemWrites allows a system write (webhookconfig.SystemWrite) that was denied
 // because it could not be evaluated: its webhook has failurePolicy Ignore, but a denial
 // is not a failure, and a controller would retry for ever. The cause goes to the audit

@@ -10,4 +10,7 @@
 // A write that is never stored stays in flight until the API server cannot store it any
 // more. So each user and each namespace has a share of the writes in flight (shares), and
 // no share is all of them.
+//
+// Each of these groups of files calls those before it alone: write, denials, latency, shares;
+// entry, index, overlay; log; evaluation, expiry, transfer.
 package inflight

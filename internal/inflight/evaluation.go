@@ -122,14 +122,6 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	return result, true, nil
 }
 
-// footprintIn returns the footprint of the write in a view.
-func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
-	if e.footprintView != v {
-		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
-	}
-	return e.footprint
-}
-
 // evaluateGroups evaluates the write without and with the related writes in flight.
 func (e *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, groups [][]*entry) (Result, error) {
 	alone, err := e.guard.Evaluate(ctx, v, e.write.Change, nil)

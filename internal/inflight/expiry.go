@@ -12,43 +12,6 @@ const (
 	checkInterval = 5 * time.Second
 )
 
-// expire ends the entries that the API server cannot store any more and has not stored.
-// If Start has to find out, they end a moment later.
-func (l *Log) expire() {
-	l.endRelisted()
-	due := l.due()
-	switch {
-	case len(due) == 0:
-	case l.Options.ReadStored == nil:
-		for _, e := range due {
-			l.end(e)
-		}
-		l.notify()
-	default:
-		select {
-		case l.expiring <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// due returns the entries that the API server cannot store any more, unless they were
-// checked a short time ago.
-func (l *Log) due() []*entry {
-	now := time.Now()
-	oldest := now.Add(-l.Options.RequestTimeout - l.latency.bound())
-	var out []*entry
-	for _, e := range l.entries {
-		if e.admittedAt.After(oldest) {
-			break // the others are newer
-		}
-		if e.endedAt == 0 && !e.checkAfter.After(now) {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // Start checks the entries that are due by Options.ReadStored, until ctx ends. Without
 // it, none of them expires.
 func (l *Log) Start(ctx context.Context) error {
@@ -85,31 +48,4 @@ func (l *Log) check(ctx context.Context, e *entry) {
 		l.end(e)
 		l.notify()
 	}
-}
-
-// latency tracks the time from the admission of a write to its observation: the maximum
-// of this minute and of the one before.
-type latency struct {
-	since        time.Time
-	now, earlier time.Duration
-}
-
-const (
-	minLatency = 5 * time.Second
-	maxLatency = time.Minute
-)
-
-func (l *latency) observe(now time.Time, d time.Duration) {
-	switch age := now.Sub(l.since); {
-	case age >= 2*time.Minute:
-		l.since, l.now, l.earlier = now, 0, 0
-	case age >= time.Minute:
-		l.since, l.now, l.earlier = now, 0, l.now
-	}
-	l.now = max(l.now, d)
-}
-
-// bound returns the maximum latency, between minLatency and maxLatency.
-func (l *latency) bound() time.Duration {
-	return min(max(l.now, l.earlier, minLatency), maxLatency)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -52,12 +53,18 @@ type Options struct {
 // Log tracks the writes in flight. It is safe for concurrent use. A nil Log tracks
 // nothing, and evaluates each write alone.
 type Log struct {
+	// mu is the lock of what is tracked.
+	mu sync.Mutex
+	tracked
+}
+
+// tracked is what a Log has under its lock.
+type tracked struct {
 	Options Options
 	// busy counts entries and readers: observations while there are none, as at the
 	// start, are ignored.
 	busy atomic.Int64
 
-	mu         sync.Mutex
 	seq        uint64   // of the newest entry
 	entries    []*entry // by seq, and by admittedAt
 	endedCount int      // ended entries in entries
@@ -95,11 +102,11 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWrites = cmp.Or(o.MaxWrites, DefaultMaxWrites)
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
-	l := &Log{
+	l := &Log{tracked: tracked{
 		Options: o, shares: newShares(), index: newIndex(),
 		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
 		pending: s.Pending,
-	}
+	}}
 	s.BeforeChange(l.updateIndex)
 	s.Watch(l.Observe)
 	return l
@@ -177,7 +184,7 @@ const maxRelisting = 2 * time.Second
 
 // endObserved ends an entry that was observed, unless it is kept in relisting. It reports
 // whether it did.
-func (l *Log) endObserved(e *entry) bool {
+func (l *tracked) endObserved(e *entry) bool {
 	now := time.Now()
 	if e.observedAt.IsZero() {
 		e.observedAt = now
@@ -210,7 +217,7 @@ func (l *Log) blocking(w Write, entries []*entry) []*entry {
 
 // endRelisted ends the entries whose kinds have been listed again. The caller takes the
 // view after it.
-func (l *Log) endRelisted() {
+func (l *tracked) endRelisted() {
 	if len(l.relisting) == 0 {
 		return
 	}
@@ -227,7 +234,7 @@ func (l *Log) endRelisted() {
 }
 
 // end marks an entry as not in flight any more.
-func (l *Log) end(e *entry) {
+func (l *tracked) end(e *entry) {
 	l.endSeq++
 	l.endedCount++
 	e.endedAt = l.endSeq
@@ -235,14 +242,14 @@ func (l *Log) end(e *entry) {
 }
 
 // notify wakes the evaluations that wait, and prunes.
-func (l *Log) notify() {
+func (l *tracked) notify() {
 	close(l.wake)
 	l.wake = make(chan struct{})
 	l.prune()
 }
 
 // prune removes the entries that had ended before every running evaluation took its view.
-func (l *Log) prune() {
+func (l *tracked) prune() {
 	if l.endedCount == 0 {
 		return
 	}
@@ -262,7 +269,7 @@ func (l *Log) prune() {
 }
 
 // countObject adds to the count of entries and readers of an object.
-func (l *Log) countObject(ref api.Ref, by int) {
+func (l *tracked) countObject(ref api.Ref, by int) {
 	l.busy.Add(int64(by))
 	if l.perObject[ref] += by; l.perObject[ref] == 0 {
 		delete(l.perObject, ref)
@@ -306,7 +313,7 @@ func (l *Log) snapshot(e *evaluation, view func() *snapshot.View) (*snapshot.Vie
 // related returns the entries of other objects that are related to a write which is
 // evaluated on a view, by seq, given the current view. It leaves out those that ended
 // before the evaluation took its snapshot.
-func (l *Log) related(e *evaluation, current, evaluatedOn *snapshot.View) []*entry {
+func (l *tracked) related(e *evaluation, current, evaluatedOn *snapshot.View) []*entry {
 	if len(l.entries) == 0 {
 		return nil
 	}
@@ -322,7 +329,7 @@ func (l *Log) related(e *evaluation, current, evaluatedOn *snapshot.View) []*ent
 }
 
 // updateCost updates the cost of an entry for its footprint.
-func (l *Log) updateCost(e *entry) {
+func (l *tracked) updateCost(e *entry) {
 	before := e.cost
 	e.cost.bytes = e.bytes()
 	if e.endedAt == 0 {
@@ -374,7 +381,7 @@ func (l *Log) admit(
 }
 
 // add adds an entry that was not admitted before the newest one.
-func (l *Log) add(e *entry) {
+func (l *tracked) add(e *entry) {
 	l.seq++
 	e.seq = l.seq
 	l.entries = append(l.entries, e)
@@ -386,7 +393,7 @@ func (l *Log) add(e *entry) {
 // alreadyExists reports whether the API server will reject a write, because it creates an
 // object that exists and is not being deleted at this moment. A generated name is
 // generated again then.
-func (l *Log) alreadyExists(added *entry, v *snapshot.View) bool {
+func (l *tracked) alreadyExists(added *entry, v *snapshot.View) bool {
 	if added.write.Change.Operation != guard.Create || added.write.Generated || v.Get(added.ref) == nil {
 		return false
 	}
@@ -408,4 +415,49 @@ func (l *Log) countEnded(entries []*entry) (int, <-chan struct{}) {
 		}
 	}
 	return n, l.wake
+}
+
+// expire ends the entries that the API server cannot store any more and has not stored.
+// If Start has to find out, they end a moment later.
+func (l *tracked) expire() {
+	l.endRelisted()
+	due := l.due()
+	switch {
+	case len(due) == 0:
+	case l.Options.ReadStored == nil:
+		for _, e := range due {
+			l.end(e)
+		}
+		l.notify()
+	default:
+		select {
+		case l.expiring <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// due returns the entries that the API server cannot store any more, unless they were
+// checked a short time ago.
+func (l *tracked) due() []*entry {
+	now := time.Now()
+	oldest := now.Add(-l.Options.RequestTimeout - l.latency.bound())
+	var out []*entry
+	for _, e := range l.entries {
+		if e.admittedAt.After(oldest) {
+			break // the others are newer
+		}
+		if e.endedAt == 0 && !e.checkAfter.After(now) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// footprintIn returns the footprint of the write in a view.
+func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
+	if e.footprintView != v {
+		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
+	}
+	return e.footprint
 }

@@ -2,4 +2,9 @@
 // reads and validates them, binds them to rules of a route, determines which limit
 // shadows another, and renders the actions of the gateway and the limits of the rate
 // limit service. Values in, values out: it does not depend on policies or paths.
+//
+// Each of these groups of files calls those before it alone: what a limit is (limit, fields,
+// defaults, detect, wellknown, route); how one binds (bind, nearestmatch, suggest); what is
+// rendered (renderhost, renderrule, rendercondition, renderaction, render); what is read
+// (reader, hostname, regex, selector, match, read).
 package ratelimit

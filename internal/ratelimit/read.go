@@ -154,3 +154,11 @@ func (r *reader) trigger(at *field.Path, value any) (trigger Trigger) {
 	}
 	return trigger
 }
+
+// Defaulted returns a limit as the function Defaulted does, with the errors of Read, and
+// charges it to the budget.
+func (b *Budget) Defaulted(at *field.Path, name string, value any) (any, field.ErrorList) {
+	value = Defaulted(value)
+	_, errs := b.read(at, name, value)
+	return value, errs
+}

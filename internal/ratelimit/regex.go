@@ -28,14 +28,6 @@ type Budget struct{ bytes int }
 // NewBudget returns the budget of a policy.
 func NewBudget() *Budget { return &Budget{bytes: maxExpressionBytes} }
 
-// Defaulted returns a limit as the function Defaulted does, with the errors of Read, and
-// charges it to the budget.
-func (b *Budget) Defaulted(at *field.Path, name string, value any) (any, field.ErrorList) {
-	value = Defaulted(value)
-	_, errs := b.read(at, name, value)
-	return value, errs
-}
-
 // pattern validates a regular expression and charges it to the budget.
 func (r *reader) pattern(at *field.Path, text string) {
 	if r.budget.bytes -= pattern.Cost(text); r.budget.bytes < 0 {
