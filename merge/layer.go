@@ -11,6 +11,9 @@ type Layer struct {
 	*Policy
 	// Level of the policy's target on the path: 0 at the root, more is lower.
 	Level int
+	// Depth is the level in whose place the layer is ordered, if it is not its own: below
+	// the others there. It is 0 for most.
+	Depth int
 	// Place orders policies of a level before any other order: the first is the highest.
 	// It is 0 for most.
 	Place int
@@ -66,10 +69,11 @@ func (l *Layer) Reading(b *Rules) Reading {
 // namespace/name. Layers of the same policy on the same level are ordered by how
 // they are applied.
 func Compare(a, b Layer) int {
-	if c := cmp.Compare(a.Level, b.Level); c != 0 {
+	if c := cmp.Compare(cmp.Or(a.Depth, a.Level), cmp.Or(b.Depth, b.Level)); c != 0 {
 		return c // the common case
 	}
 	return cmp.Or(
+		cmp.Compare(a.Level, b.Level),
 		cmp.Compare(a.Place, b.Place),
 		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Created, b.Created),

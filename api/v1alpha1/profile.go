@@ -91,8 +91,9 @@ type PolicyProfileSpec struct {
 	// +optional
 	Controllers []string `json:"controllers,omitempty"`
 	// Levels lists the levels of the hierarchy at which policies may be attached,
-	// from the root to the leaf. Paths end at the last of them that they have. It
-	// defaults to GatewayClass, Gateway, ListenerSet, Listener, Route, Rule.
+	// from the root to the leaf. Backend may be before Route: policies on a route are then
+	// more specific than those on its backends. Paths end at the last of them that they
+	// have. It defaults to GatewayClass, Gateway, ListenerSet, Listener, Route, Rule.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(l, self.exists_one(m, m == l))",message="levels must be unique"

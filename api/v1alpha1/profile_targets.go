@@ -71,6 +71,13 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	EqualSections []string `json:"equalSections,omitempty"`
+	// NumberedSections lists the controllers for which the section of a Service may be the
+	// number of a port.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	NumberedSections []string `json:"numberedSections,omitempty"`
 	// AllOrNone is set for kinds whose implementation accepts a policy on all of its
 	// targets or on none: one that conflicts with another policy on a target has no effect
 	// on any.

@@ -745,6 +745,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.NumberedSections != nil {
+		in, out := &in.NumberedSections, &out.NumberedSections
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.GlobalFrom != nil {
 		in, out := &in.GlobalFrom, &out.GlobalFrom
 		*out = make([]string, len(*in))

@@ -407,7 +407,8 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	case *gateway.Route:
 		return t.Whole() || len(rulesAt(k, o, t)) > 0
 	case *gateway.Service:
-		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
+		named := t.Section == "" || o.Port(t.Section) != 0 || len(k.Targets.NumberedSections) > 0 && snapshot.HasSection(o, t.Section)
+		return named && (t.Port == 0 || o.HasPort(t.Port))
 	default:
 		return t.Ref.Kind == gateway.KindNamespace && t.Whole()
 	}

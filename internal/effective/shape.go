@@ -23,6 +23,8 @@ type shape struct {
 	// tiers has a number for each level, the same for levels that count as one; tlsTiers
 	// are those on the paths of listeners with TLS.
 	tiers, tlsTiers [gateway.LevelObject + 1]int
+	// depths are the Depth of the layers of each level.
+	depths [gateway.LevelObject + 1]int
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -64,6 +66,11 @@ func shapeOf(k *policykind.Kind) *shape {
 			for _, l := range levelNames[name] {
 				s.bareOverrides[l] = true
 			}
+		}
+	}
+	if k.RoutesFirst() {
+		for _, l := range levelNames[api.LevelBackend] {
+			s.depths[l] = int(gateway.LevelRouteNamespace)
 		}
 	}
 	for l := range s.tiers {

@@ -3,6 +3,7 @@ package effective
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -41,7 +42,9 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored, s.shared, s.held = append(s.ignored, p), why, s.held || l == gateway.LevelListener
 		return
 	}
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget})
+	s.layers = append(s.layers, merge.Layer{
+		Policy: &p.Policy, Level: int(l), Depth: k.shape.depths[l], Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget,
+	})
 	if k.shape.bareOverrides[l] {
 		s.layers[len(s.layers)-1].As = p.BareOverrides
 	}
@@ -251,7 +254,7 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 	if !ok {
 		return t.Section == "" || object.Kind != gateway.KindService || object.Group != ""
 	}
-	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
+	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port || k.unread.numbers && t.Section == strconv.Itoa(int(port)))
 }
 
 // setReadings has each policy decide how those above it are applied, in the order in

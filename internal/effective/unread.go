@@ -44,13 +44,14 @@ type unread struct {
 	controller string // of the gateway, if it does not read the kind
 	noWaypoint string // why the service has no waypoint, if policies on it need one
 	equal      bool   // a section of a backend is not preferred to all of it
+	numbers    bool   // a section of a Service may be the number of a port
 	text       string // of the reason, once it is known
 }
 
 // at sets which policies of a kind have no effect at a gateway: all if its controller does
 // not read them, those of the mesh and of namespaces if a waypoint does not.
 func (u *unread) at(k *policykind.Kind, g *gateway.Gateway, controller string) {
-	u.equal = !k.PrefersSections(controller)
+	u.equal, u.numbers = !k.PrefersSections(controller), k.NumbersPorts(controller)
 	switch {
 	case controller != "" && !k.ReadBy(controller):
 		u.levels, u.controller = allLevels, controller

@@ -31,6 +31,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.groupKind()
 	c.controllers(c.spec.Child("controllers"), p.Controllers)
 	c.controllers(c.spec.Child("targets", "equalSections"), p.Targets.EqualSections)
+	c.controllers(c.spec.Child("targets", "numberedSections"), p.Targets.NumberedSections)
 	c.levels()
 	c.class()
 	c.targets()
@@ -163,7 +164,9 @@ func (c *compiler) levels() {
 		case index < last:
 			c.invalid(at, l, fmt.Sprintf("must come before %s; list levels from the root to the leaf", k.Levels[i-1]))
 		}
-		last = max(last, index)
+		if l != api.LevelBackend || i+1 == len(k.Levels) || k.Levels[i+1] != api.LevelRoute { // the one level with a choice
+			last = max(last, index)
+		}
 	}
 }
 

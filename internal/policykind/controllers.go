@@ -32,6 +32,12 @@ func (k *Kind) PrefersSections(controller string) bool {
 	return !matchesController(k.Targets.EqualSections, controller)
 }
 
+// NumbersPorts reports whether gateways with a controller take the section of a Service as
+// the number of a port if it is one.
+func (k *Kind) NumbersPorts(controller string) bool {
+	return matchesController(k.Targets.NumberedSections, controller)
+}
+
 // ReadBy reports whether gateways whose GatewayClass has a controller, one that
 // KnownController reports, read policies of the kind (SEMANTICS section 1).
 func (k *Kind) ReadBy(controller string) bool {

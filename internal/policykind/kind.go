@@ -101,6 +101,13 @@ func (k *Kind) ReadsLike(o *Kind) bool {
 // Has reports whether policies of the kind may be attached at a level.
 func (k *Kind) Has(l api.LevelName) bool { return slices.Contains(k.Levels, l) }
 
+// RoutesFirst reports whether policies on a route are more specific than those on its
+// backends.
+func (k *Kind) RoutesFirst() bool {
+	backend := slices.Index(k.Levels, api.LevelBackend)
+	return backend >= 0 && backend < slices.Index(k.Levels, api.LevelRoute)
+}
+
 // Attaches reports whether references of other objects attach policies of the kind.
 func (k *Kind) Attaches() bool { return k.Attachment != api.ProfileAttachment{} }
 

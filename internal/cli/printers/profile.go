@@ -84,6 +84,9 @@ func endsAt(p api.PolicyProfileSpec) string {
 		return ""
 	}
 	last := p.Levels[len(p.Levels)-1]
+	if slices.Contains(p.Levels, api.LevelBackend) {
+		last = api.LevelBackend
+	}
 	if last != api.LevelService && last != api.LevelServiceNamespace {
 		return string(last)
 	}
