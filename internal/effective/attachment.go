@@ -146,14 +146,23 @@ func (s *sharing) conflicting(a attachment, accepted []attachment) *policykind.P
 
 // rulesConflict reports whether two policies have rules for the same value.
 func rulesConflict(a, b *policykind.Policy) bool {
-	for _, x := range a.Blocks {
-		for _, y := range b.Blocks {
-			if rulesOverlap(x.Rules, y.Rules) {
+	for _, x := range ruleLists(a) {
+		for _, y := range ruleLists(b) {
+			if rulesOverlap(x, y) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// ruleLists returns the rules of a policy, those without an effect as well.
+func ruleLists(p *policykind.Policy) [][]merge.Rule {
+	out := [][]merge.Rule{p.False}
+	for _, b := range p.Blocks {
+		out = append(out, b.Rules)
+	}
+	return out
 }
 
 // rulesOverlap reports whether two sorted lists have rules for the same value.

@@ -82,7 +82,9 @@ func (s *sharing) sharedPath(p *policykind.Policy) string {
 			continue
 		}
 		for other := range sharingPath(s.view, route) {
-			if slices.ContainsFunc(targets, func(t policykind.Target) bool { return t.Ref == other.Ref() }) {
+			if slices.ContainsFunc(targets, func(t policykind.Target) bool { // NGINX does not compare kinds
+				return gateway.IsRoute(t.Ref.PolicyKind()) && t.Ref.Namespace == other.Namespace && t.Ref.Name == other.Name
+			}) {
 				continue
 			}
 			name := other.Ref().String() + "; target both"

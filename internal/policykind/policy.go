@@ -44,6 +44,8 @@ type Policy struct {
 	// IgnoredGates are gates outside the blocks of the policy that are not applied,
 	// because there is no other rule outside the blocks.
 	IgnoredGates []string
+	// False are rules that have no effect, because they are false, and conflict with others.
+	False []merge.Rule
 	// Invalid is why the policy cannot be read or compiled; nil if it can. An invalid
 	// policy is not applied.
 	Invalid error

@@ -357,7 +357,11 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
 	split.rules = slices.DeleteFunc(split.rules, func(rule merge.Rule) bool {
-		return rule.Value == false && slices.ContainsFunc(r.kind.falseIsUnset, func(p fieldPath) bool { return p.matches(rule.Key) })
+		unset := rule.Value == false && slices.ContainsFunc(r.kind.falseIsUnset, func(p fieldPath) bool { return p.matches(rule.Key) })
+		if unset {
+			r.policy.False = append(r.policy.False, rule)
+		}
+		return unset
 	})
 	if !s.wholeLists {
 		r.kind.setGroups(&r.policy.Policy, split.rules)
