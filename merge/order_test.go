@@ -22,6 +22,8 @@ func TestOrder(t *testing.T) {
 		"the kind's own order goes before age and name":  {rank(1, layer(1, 9, "z", "z")), rank(2, layer(1, 1, "a", "a"))},
 		"it may be below nought":                         {rank(-1, layer(1, 9, "z", "z")), layer(1, 1, "a", "a")},
 		"but not before the level":                       {rank(2, layer(1, 9, "z", "z")), rank(1, layer(2, 1, "a", "a"))},
+		"in the place of another level":                  {merge.Layer{Level: 3, Depth: 1, Policy: &merge.Policy{Name: "z", Created: 9}}, layer(2, 1, "a", "a")},
+		"there below its own policies":                   {layer(1, 9, "z", "z"), merge.Layer{Level: 3, Depth: 1, Policy: &merge.Policy{Name: "a", Created: 1}}},
 		"nearer the root is higher, however new":         {layer(1, 9, "z", "z"), layer(2, 1, "a", "a")},
 		"on one level the older is higher":               {layer(1, 1, "z", "z"), layer(1, 2, "a", "a")},
 		"without a creation time it counts as newest":    {layer(1, 1<<40, "z", "z"), layer(1, merge.Newest, "a", "a")},

@@ -91,6 +91,8 @@ func TestCompileDefaults(t *testing.T) {
 		assert.True(t, mustCompile(t, "{levels: [Gateway, "+level+"], routeOverridesBind: AllNamespaces}").BindsAllNamespaces(), level)
 	}
 
+	assert.False(t, mustCompile(t, "levels: [Gateway, Route, Rule, Backend]").RoutesFirst())
+	assert.True(t, mustCompile(t, "levels: [Gateway, Backend, Route, Rule]").RoutesFirst())
 	assert.Empty(t, profile(t, "{}").Levels, "what is filled in is the kind's own")
 	assert.Equal(t, []api.LevelName{"Mesh", "GatewayClass", "GatewayNamespace", "Gateway", "ListenerSet", "Listener", "ServiceNamespace", "Service", "RouteNamespace", "Route", "Rule", "Backend"},
 		mustCompile(t, "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]").Levels, "all of them, from the root to the leaf")
