@@ -69,16 +69,7 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 		out.Created = s.CreationTimestamp.Unix()
 	}
 	p := &s.Spec.ParentRef
-	of := api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: out.Namespace, Name: string(p.Name)}
-	if p.Group != nil {
-		of.Group = string(*p.Group)
-	}
-	if p.Kind != nil {
-		of.Kind = string(*p.Kind)
-	}
-	if p.Namespace != nil {
-		of.Namespace = string(*p.Namespace)
-	}
+	_, of := parent(&gatewayv1.ParentReference{Group: p.Group, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}, out.Namespace)
 	if of.PolicyKind() == (api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}) {
 		out.GatewayNamespace, out.GatewayName = of.Namespace, of.Name
 	} else {
@@ -203,12 +194,4 @@ var protocolKinds = map[gatewayv1.ProtocolType][]string{
 	gatewayv1.TLSProtocolType:   {KindTLSRoute, KindTCPRoute},
 	gatewayv1.TCPProtocolType:   {KindTCPRoute},
 	gatewayv1.UDPProtocolType:   {KindUDPRoute},
-}
-
-// namespace defaults the namespace of an object from a file.
-func namespace(name string) string {
-	if name == "" {
-		return metav1.NamespaceDefault
-	}
-	return name
 }

@@ -6,16 +6,14 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// httpMatches returns the matches of an HTTPRoute's rule with the defaults of the API
-// server, so that a rule from a file and the same rule from a cluster have the same
-// fingerprint.
+// httpMatches sets the defaults of the API server in the matches of an HTTPRoute's rule, so
+// that a rule from a file and the same rule from a cluster have the same fingerprint.
 func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch {
 	if len(matches) == 0 {
 		matches = []gatewayv1.HTTPRouteMatch{{}}
 	}
-	out := make([]gatewayv1.HTTPRouteMatch, len(matches))
 	for i := range matches {
-		m := *matches[i].DeepCopy()
+		m := &matches[i]
 		if m.Path == nil {
 			m.Path = &gatewayv1.HTTPPathMatch{}
 		}
@@ -27,25 +25,22 @@ func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch 
 		for j := range m.QueryParams {
 			defaultTo(&m.QueryParams[j].Type, gatewayv1.QueryParamMatchExact)
 		}
-		out[i] = m
 	}
-	return out
+	return matches
 }
 
 // grpcMatches is httpMatches for a GRPCRoute.
 func grpcMatches(matches []gatewayv1.GRPCRouteMatch) []gatewayv1.GRPCRouteMatch {
-	out := make([]gatewayv1.GRPCRouteMatch, len(matches))
 	for i := range matches {
-		m := *matches[i].DeepCopy()
+		m := &matches[i]
 		if m.Method != nil {
 			defaultTo(&m.Method.Type, gatewayv1.GRPCMethodMatchExact)
 		}
 		for j := range m.Headers {
 			defaultTo(&m.Headers[j].Type, gatewayv1.GRPCHeaderMatchExact)
 		}
-		out[i] = m
 	}
-	return out
+	return matches
 }
 
 func defaultTo[T any](field **T, value T) {

@@ -38,25 +38,21 @@ func isSubdomain(name, suffix string) bool {
 // hostnames of their listeners and routes intersect. A path without a listener
 // accepts any hostname.
 func ShareHosts(p, q Path) bool {
-	for _, a := range p.Hosts() {
-		for _, b := range q.Hosts() {
-			if HostnamesIntersect(a, b) {
-				return true
-			}
-		}
-	}
-	return false
+	return hostsIntersect(p.Hosts(), q.Hosts())
+}
+
+func hostsIntersect(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return HostnamesIntersect(x, y) })
+	})
 }
 
 // CoveredBy reports whether each hostname that can reach the path can reach one of
 // the others.
 func (p Path) CoveredBy(others []Path) bool {
-	for _, h := range p.Hosts() {
-		if !slices.ContainsFunc(others, func(o Path) bool { return o.servesHost(h) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Hosts(), func(h string) bool {
+		return !slices.ContainsFunc(others, func(o Path) bool { return o.servesHost(h) })
+	})
 }
 
 // servesHost reports whether all names that a hostname matches reach the path.

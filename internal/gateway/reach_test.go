@@ -99,3 +99,39 @@ func TestConflictOf(t *testing.T) {
 	}
 	assert.Equal(t, []string{"", "", "b", "a"}, got)
 }
+
+// countedRoutes counts the routes that a router looks at.
+type countedRoutes struct {
+	routeList
+
+	looked *int
+}
+
+func (c countedRoutes) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route] {
+	return func(yield func(*Route) bool) {
+		for r := range c.routeList.RoutesAt(parent, hostname, segment) {
+			if *c.looked++; !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Rivals are looked for until one precedes the route, and once however often that is asked.
+func TestRivalsAreLookedForUntilOnePrecedes(t *testing.T) {
+	const cart = `[{"path":{"type":"PathPrefix","value":"/cart"}}]`
+	own := reachRoute("own", "", 1000, cart)
+	routes := routeList{own}
+	for i := range 1000 {
+		routes = append(routes, reachRoute("other", "", int64(i), cart))
+	}
+	looked := 0
+	g := &Gateway{Namespace: "infra", Name: "g", Listeners: []Listener{
+		{Name: "all", Port: 80, Protocol: "HTTP", Kinds: []string{KindHTTPRoute}, Namespaces: NamespaceRule{All: true}},
+	}}
+	router := NewRouter(OwnListeners(g), countedRoutes{routes, &looked}, Reading{})
+	for range 100 {
+		assert.True(t, router.MayBeUnreached(own))
+	}
+	assert.LessOrEqual(t, looked, 2, "itself, and the first that precedes it")
+}

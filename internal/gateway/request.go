@@ -242,30 +242,24 @@ func (q *Request) addHeader(text string) error {
 	return nil
 }
 
+// transports are those of the schemes of requests.
+var transports = map[string]Transport{
+	"http": TransportHTTP, "https": TransportTLS, "grpc": TransportHTTP, "grpcs": TransportTLS,
+	"tls": TransportTLS, "tcp": TransportTCP, "udp": TransportUDP,
+}
+
 // setURL sets what a URL has. The method was set before.
 func (q *Request) setURL(u *url.URL) error {
-	var err error
-	switch strings.ToLower(u.Scheme) {
-	case "http":
-		q.Transport = TransportHTTP
-	case "grpc":
-		q.Transport, q.GRPC = TransportHTTP, true
-	case "https":
-		q.Transport = TransportTLS
-	case "grpcs":
-		q.Transport, q.GRPC = TransportTLS, true
-	case "tls":
-		q.Transport = TransportTLS
-	case "tcp":
-		q.Transport = TransportTCP
-	case "udp":
-		q.Transport = TransportUDP
-	case "":
+	if u.Scheme == "" {
 		return errors.New("the URL has no scheme: must be such as 'GET https://shop.example.com/cart'")
-	default:
+	}
+	var err error
+	scheme := strings.ToLower(u.Scheme)
+	q.Transport, q.GRPC = transports[scheme], strings.HasPrefix(scheme, "grpc")
+	if q.Transport == "" {
 		return fmt.Errorf("scheme %q is not supported: must be one of http, https, grpc, grpcs, tls, tcp, udp", u.Scheme)
 	}
-	http := q.GRPC || strings.HasPrefix(strings.ToLower(u.Scheme), "http")
+	http := q.GRPC || strings.HasPrefix(scheme, "http")
 	if http {
 		q.Port = q.defaultPort()
 	}
@@ -280,7 +274,7 @@ func (q *Request) setURL(u *url.URL) error {
 	case !http && (q.Method != "" || u.Path != "" || u.RawQuery != ""):
 		return fmt.Errorf("a %s connection has no method, path or query", q.Transport)
 	case (q.Transport == TransportTCP || q.Transport == TransportUDP) && q.Port == 0:
-		return fmt.Errorf("must have a port, such as %s://:5432", strings.ToLower(u.Scheme))
+		return fmt.Errorf("must have a port, such as %s://:5432", scheme)
 	case q.Transport == TransportTCP || q.Transport == TransportUDP:
 		return nil
 	}

@@ -286,12 +286,6 @@ func (r *Router) OtherKinds(route *Route, others func(parent api.Ref) iter.Seq[*
 	return out
 }
 
-func hostsIntersect(a, b []string) bool {
-	return slices.ContainsFunc(a, func(x string) bool {
-		return slices.ContainsFunc(b, func(y string) bool { return HostnamesIntersect(x, y) })
-	})
-}
-
 // Precedes reports whether a route comes before another one whose matches are the same: it
 // is older, or as old and first by name.
 func (r *Route) Precedes(o *Route) bool { return compareAge(r, o) < 0 }

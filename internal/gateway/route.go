@@ -165,22 +165,13 @@ func (r *Route) RuleAt(section string, i int) bool {
 	if r.Rules[i].Name != "" {
 		return r.Rules[i].Name == section
 	}
-	return r.RuleName(i) == section && !r.hasRuleNamed(section)
+	return r.RuleName(i) == section && !slices.ContainsFunc(r.Rules, func(rule Rule) bool { return rule.Name == section })
 }
 
 // HasSection reports whether a section selects some rule of the route.
 func (r *Route) HasSection(section string) bool {
 	for i := range r.Rules {
 		if r.RuleAt(section, i) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Route) hasRuleNamed(section string) bool {
-	for i := range r.Rules {
-		if r.Rules[i].Name == section {
 			return true
 		}
 	}
@@ -214,12 +205,6 @@ func (r *Route) PortsOf(s *Service) []int32 {
 // have rules of the same names that match the same requests.
 func (r *Route) SameRequests(o *Route) bool {
 	return slices.Equal(r.Parents, o.Parents) && slices.Equal(r.Hostnames, o.Hostnames) && sameRules(r, o)
-}
-
-// SameMatches reports whether two routes have the same hostnames, and rules with the same
-// JSON of their matches.
-func (r *Route) SameMatches(o *Route) bool {
-	return slices.Equal(r.Hostnames, o.Hostnames) && r.sameMatchesJSON(o)
 }
 
 func (r *Route) sameMatchesJSON(o *Route) bool {

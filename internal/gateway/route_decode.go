@@ -230,3 +230,11 @@ func isParent(k api.PolicyKind) bool {
 	return k == api.PolicyKind{Kind: KindService} ||
 		k == KindOf(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)
 }
+
+// namespace defaults the namespace of an object from a file.
+func namespace(name string) string {
+	if name == "" {
+		return metav1.NamespaceDefault
+	}
+	return name
+}

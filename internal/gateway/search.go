@@ -47,7 +47,11 @@ func rulesOf(from, to Served) [2]Served {
 }
 
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
-	s := &search{before: before, after: after, limits: limits, yield: yield}
+	s := &search{
+		before: before, after: after, limits: limits, yield: yield,
+		byPolicies: make(map[stakeAt][]stakeGroup), unsearched: make(map[[2]Served]bool),
+		servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
+	}
 	s.looked, s.worked = s.steps(), s.work()
 	if limits.Work != nil {
 		s.earlier = *limits.Work
@@ -139,9 +143,6 @@ func (s *search) hostsWithin(e entry, flip bool) []string {
 				}
 			}
 		}
-	}
-	if s.within == nil {
-		s.within = make(map[withinKey][]string)
 	}
 	s.within[key] = out
 	return out
@@ -333,9 +334,6 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 		}
 		out[i].rules, out[i].count = append(out[i].rules, rule), out[i].count+len(rule)
 	}
-	if s.byPolicies == nil {
-		s.byPolicies = make(map[stakeAt][]stakeGroup)
-	}
 	s.byPolicies[at] = out
 	return out
 }
@@ -371,9 +369,6 @@ func (s *search) leave(from, to Served) bool {
 	at := rulesOf(from, to)
 	if s.unsearched[at] {
 		return true
-	}
-	if s.unsearched == nil {
-		s.unsearched = make(map[[2]Served]bool)
 	}
 	s.unsearched[at] = true
 	return s.yield(Move{From: from, To: to, Unsearched: true})
@@ -458,9 +453,6 @@ func (s *search) hostsServedAs(e entry, q *Request) []string {
 		if s.before.indexFor(&other).hostname == s.before.indexFor(q).hostname && s.after.indexFor(&other).hostname == s.after.indexFor(q).hostname {
 			out = append(out, h)
 		}
-	}
-	if s.servedAs == nil {
-		s.servedAs = make(map[listenerKey][]string)
 	}
 	s.servedAs[key] = out
 	return out
