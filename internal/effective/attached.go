@@ -1,8 +1,9 @@
 package effective
 
 import (
-	"fmt"
-	"strings"
+	"bytes"
+	"encoding/binary"
+	"slices"
 
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -17,6 +18,9 @@ type Attachments struct {
 	route *gateway.Route
 	of    map[servedAt]*Attached
 	known map[string]*Attached
+
+	key   []byte         // buffer
+	kinds []attachedKind // buffer
 }
 
 // servedAt is a rule at a listener of a router.
@@ -28,7 +32,9 @@ type servedAt struct {
 
 // Attachments returns the Attachments of the policies of some kinds in a view.
 func (e *Engine) Attachments(v *snapshot.View, kinds []*policykind.Kind) *Attachments {
-	return &Attachments{walk: newWalk(e, v, kinds, nil, nil), of: make(map[servedAt]*Attached), known: make(map[string]*Attached)}
+	w := newWalk(e, v, kinds, nil, nil)
+	w.keepsRoutes = true
+	return &Attachments{walk: w, of: make(map[servedAt]*Attached), known: make(map[string]*Attached), kinds: make([]attachedKind, len(kinds))}
 }
 
 // Attached is which policies are attached to the paths of the requests to a rule, by kind.
@@ -38,9 +44,11 @@ type Attached struct{ kinds []attachedKind }
 // attachedKind is the policies of a kind.
 type attachedKind struct {
 	kind *policykind.Kind
-	// on has the policies and their levels on each path, any is set if there are some.
+	// on has the policies and their levels on each path, any is set if there are some. end is
+	// its end in the key of all kinds.
 	on  string
 	any bool
+	end int
 	// overrides is set if one of them has overrides, and binds if one binds to rules of
 	// routes by their matches.
 	overrides, binds bool
@@ -100,32 +108,36 @@ func (a *Attachments) find(l *gateway.ListenerMatch, r *gateway.Route, rule int)
 	if l.Service != nil {
 		p = gateway.Path{Service: l.Service, Port: l.Listener.Port, Client: l.Client, Route: r, Rule: rule}
 	}
-	out := &Attached{kinds: make([]attachedKind, len(a.walk.kinds))}
-	var key strings.Builder
-	for i := range out.kinds {
-		out.kinds[i] = a.walk.attachedOn(i, p)
-		fmt.Fprintf(&key, "%t %t %s\n", out.kinds[i].overrides, out.kinds[i].binds, out.kinds[i].on)
+	a.key = a.key[:0]
+	for i := range a.kinds {
+		a.kinds[i] = attachedKind{kind: a.walk.kinds[i].kind}
+		a.key = a.walk.appendAttached(a.key, &a.kinds[i], i, p)
+		a.kinds[i].end = len(a.key)
 	}
-	if known, ok := a.known[key.String()]; ok {
+	for i := range a.kinds {
+		a.key = binary.AppendUvarint(a.key, uint64(a.kinds[i].end)) //nolint:gosec // a length
+	}
+	if known, ok := a.known[string(a.key)]; ok {
 		return known
 	}
-	a.known[key.String()] = out
+	key, out, start := string(a.key), &Attached{slices.Clone(a.kinds)}, 0
+	for i := range out.kinds {
+		k := &out.kinds[i]
+		k.on, start = key[start:k.end], k.end
+	}
+	a.known[key] = out
 	return out
 }
 
-// attachedOn returns the policies of a kind on the paths of a rule.
-func (w *walk) attachedOn(kind int, p gateway.Path) attachedKind {
+// appendAttached appends the policies of a kind on the paths of a rule.
+func (w *walk) appendAttached(b []byte, to *attachedKind, kind int, p gateway.Path) []byte {
 	k := &w.kinds[kind]
 	end, has := k.shape.gatewayEnd, k.shape.gateway
 	if p.Service != nil {
 		end, has = k.shape.meshEnd, k.shape.mesh
 	}
 	if !has || end < gateway.LevelRoute || !k.shape.includesRoute(p.Route.Kind) {
-		return attachedKind{kind: k.kind}
-	}
-	clients := []string{p.Client}
-	if p.Service != nil && p.Client == "" {
-		clients = append(clients, w.clients(kind, p.Route)...)
+		return b
 	}
 	var backends []gateway.Backend
 	if end >= gateway.LevelBackend && p.Rule < len(p.Route.Rules) {
@@ -135,56 +147,63 @@ func (w *walk) attachedOn(kind int, p gateway.Path) attachedKind {
 		p.Rule = -1
 	}
 	if members, controlled := membersOf(k.kind, p); controlled && len(members) == 0 {
-		return attachedKind{kind: k.kind}
+		return b
 	}
-	out := attachedKind{kind: k.kind}
-	var on strings.Builder
-	for _, p.Client = range clients {
-		fmt.Fprintf(&on, "%s:", p.Client)
+	for _, p.Client = range w.clientsAt(kind, &p) {
+		b = append(append(b, p.Client...), ':')
 		p.Backend = nil
 		if len(backends) == 0 {
-			w.addAttached(&out, &on, kind, p)
+			b = w.appendStack(b, to, kind, p)
 		}
-		seen := make(map[string]bool) // what backends have in common
+		var differing [][]byte // of the backends
 		for i := range backends {
 			p.Backend = &backends[i]
 			if !reaches(w.view, p.Route, p.Backend.Object) {
 				continue
 			}
-			var one strings.Builder
-			w.addAttached(&out, &one, kind, p)
-			if !seen[one.String()] {
-				seen[one.String()] = true
-				on.WriteString(one.String())
+			start := len(b)
+			b = w.appendStack(b, to, kind, p)
+			if one := b[start:]; slices.ContainsFunc(differing, func(o []byte) bool { return bytes.Equal(o, one) }) {
+				b = b[:start]
+			} else if len(backends) > 1 {
+				differing = append(differing, one)
 			}
 		}
 	}
-	out.on = on.String()
-	return out
+	return b
 }
 
-// addAttached adds the policies of a kind on a path.
-func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p gateway.Path) {
+// appendStack appends the policies of a kind on a path.
+func (w *walk) appendStack(b []byte, to *attachedKind, kind int, p gateway.Path) []byte {
 	k := &w.kinds[kind]
 	p = k.shape.markNamespaces(p)
 	w.buildStack(kind, &p)
-	k.stack.setReadings(k.kind, false)
+	k.stack.decideFromBelow(k.kind, false)
+	b = binary.AppendUvarint(b, uint64(len(k.stack.layers)))
 	for i := range k.stack.layers {
-		l, policy := &k.stack.layers[i], k.stack.policies[i]
-		fmt.Fprintf(on, "%d at %d of %d", k.stack.versions[i], l.Level, l.Tier)
+		l := &k.stack.layers[i]
+		// the policy ends with the namespace of the route
+		own := l.policy.Namespace == p.Route.Namespace && (p.Gateway == nil || l.policy.Namespace != p.Gateway.Namespace)
+		b = appendLayer(b, l)
+		b = append(b, bit(own))
 		if l.As != nil {
-			fmt.Fprintf(on, " as %v", *l.As)
-		}
-		if policy.Namespace == p.Route.Namespace && (p.Gateway == nil || policy.Namespace != p.Gateway.Namespace) {
-			on.WriteString(" own") // it ends with the namespace of the route
+			b = append(b, byte(l.As.Block))
 		}
 		if gateway.Level(l.Level) >= gateway.LevelBackend {
-			fmt.Fprintf(on, " on %v of %t", *p.Backend, p.Route.Rules[p.Rule].Serves(*p.Backend))
+			o := p.Backend.Object
+			for _, part := range []string{o.Group, o.Kind, o.Namespace, o.Name} {
+				b = append(append(b, part...), 0)
+			}
+			b = append(binary.AppendVarint(b, int64(p.Backend.Port)), bit(p.Route.Rules[p.Rule].Serves(*p.Backend)))
 		}
-		on.WriteByte(',')
-		to.any = true
-		to.overrides = to.overrides || HasOverrides(l)
-		to.binds = to.binds || policy.Binds
+		to.any, to.overrides, to.binds = true, to.overrides || HasOverrides(&l.Layer), to.binds || l.policy.Binds
 	}
-	on.WriteByte(';')
+	return b
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
 }

@@ -218,10 +218,3 @@ func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
 func isTogether(k *policykind.Kind) bool {
 	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }
-
-// attachments are the policies of a kind on the objects of one root and one route.
-type attachments struct {
-	mesh, class, gatewayNamespace, gateway []attachment
-	serviceNamespace, service              []attachment
-	routeNamespace, route                  []attachment
-}

@@ -47,11 +47,7 @@ func (e *Effective) ownRule() map[string]any {
 func withFields(spec map[string]any, fields []api.EffectiveField) map[string]any {
 	var out any = spec
 	for _, f := range fields {
-		if at := fieldSteps(f.Field); f.Value != nil {
-			out = setAt(out, at, f.Value)
-		} else {
-			out = removeAt(out, at)
-		}
+		out = withField(out, fieldSteps(f.Field), f.Value)
 	}
 	spec, _ = out.(map[string]any)
 	return spec
@@ -61,11 +57,9 @@ func withFields(spec map[string]any, fields []api.EffectiveField) map[string]any
 // at or below the key.
 func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool) {
 	for _, r := range e.Rules {
-		if !k.Holds(r.Key) || r.Value == nil {
-			continue
-		}
-		if !ok {
+		if k.Holds(r.Key) && r.Value != nil {
 			from, ok = r.From, true
+			break
 		}
 	}
 	if !ok {
@@ -79,51 +73,34 @@ func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool)
 	return value, from, true
 }
 
-// setAt returns a copy of an object with a value at a field.
-func setAt(object any, at []string, value any) any {
+// withField returns a copy of an object with a value at a field, or without the field, which
+// is no item of a list, if the value is nil.
+func withField(object any, at []string, value any) any {
 	if len(at) == 0 {
 		return value
 	}
 	if i, ok := parseIndex(at[0]); ok {
 		list, _ := object.([]any)
 		list = slices.Clone(list)
-		for len(list) <= i {
+		for value != nil && len(list) <= i {
 			list = append(list, map[string]any{}) // an HTTPRoute without rules has one
 		}
-		list[i] = setAt(list[i], at[1:], value)
+		if i < len(list) {
+			list[i] = withField(list[i], at[1:], value)
+		}
 		return list
 	}
 	content, _ := object.(map[string]any)
+	if value == nil && isEmpty(content[at[0]]) {
+		return object
+	}
 	content = maps.Clone(content)
 	if content == nil {
 		content = make(map[string]any)
 	}
-	content[at[0]] = setAt(content[at[0]], at[1:], value)
-	return content
-}
-
-// removeAt returns a copy of an object without a field that is not an item of a list, or
-// the object if the field is not set.
-func removeAt(object any, at []string) any {
-	if i, ok := parseIndex(at[0]); ok {
-		list, _ := object.([]any)
-		if i >= len(list) {
-			return object
-		}
-		list = slices.Clone(list)
-		list[i] = removeAt(list[i], at[1:])
-		return list
-	}
-	content, _ := object.(map[string]any)
-	if isEmpty(content[at[0]]) {
-		return object
-	}
-	content = maps.Clone(content)
-	if len(at) == 1 {
+	if content[at[0]] = withField(content[at[0]], at[1:], value); value == nil && len(at) == 1 {
 		delete(content, at[0])
-		return content
 	}
-	content[at[0]] = removeAt(content[at[0]], at[1:])
 	return content
 }
 

@@ -27,18 +27,22 @@ type folded struct {
 	limits *limits // of the result, computed on first use; nil for none
 }
 
-// appendMemoKey appends the key of a stack: the versions, levels, places, tiers and
-// readings of its policies.
+// appendMemoKey appends the key of a stack: the versions, levels, places and tiers of its
+// policies, and how they are applied.
 func appendMemoKey(b []byte, s *stack) []byte {
 	for i := range s.layers {
-		l := &s.layers[i]
-		b = binary.LittleEndian.AppendUint64(b, s.versions[i])
-		b = append(b, byte(l.Level), byte(l.Place), byte(l.Tier), reading(l.As)) //nolint:gosec // a handful of levels and places
+		b = appendLayer(b, &s.layers[i])
 	}
 	return b
 }
 
-func reading(r *merge.Reading) byte {
+func appendLayer(b []byte, l *layer) []byte {
+	b = binary.LittleEndian.AppendUint64(b, l.policy.Version)
+	return append(b, byte(l.Level), byte(l.Place), byte(l.Tier), appliedAs(l.As)) //nolint:gosec // a handful of levels and places
+}
+
+// appliedAs is a code for what overrides how a policy is applied.
+func appliedAs(r *merge.Reading) byte {
 	if r == nil {
 		return 0
 	}

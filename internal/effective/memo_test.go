@@ -46,8 +46,8 @@ func TestComparisonMemoLimit(t *testing.T) {
 		k := &kindWalk{}
 		for i := range uint64(many) {
 			k.last = nil
-			k.stack.versions, k.stack.layers = []uint64{i}, []merge.Layer{{Policy: &merge.Policy{}}}
-			_, err := w.fold(k)
+			k.stack.layers = []layer{{merge.Layer{Policy: &merge.Policy{}}, &policykind.Policy{Version: i}}}
+			_, err := w.fold(k, new(Effective))
 			assert.NoError(t, err)
 		}
 		return len(w.engine.memo.current) + len(w.engine.memo.previous)
@@ -66,12 +66,12 @@ func TestLargePolicyIsNotMemoized(t *testing.T) {
 			w := &walk{engine: &Engine{}, whatIf: true}
 			p := &policykind.Policy{Size: c.size}
 			k := &kindWalk{}
-			k.stack.policies, k.stack.versions, k.stack.layers = []*policykind.Policy{p}, []uint64{1}, []merge.Layer{{Policy: &p.Policy}}
-			first, err := w.fold(k)
+			k.stack.layers = []layer{{merge.Layer{Policy: &p.Policy}, p}}
+			first, err := w.fold(k, new(Effective))
 			require.NoError(t, err)
 			assert.Len(t, w.engine.memo.current, c.kept)
 			k.last = nil
-			again, err := w.fold(k)
+			again, err := w.fold(k, new(Effective))
 			require.NoError(t, err)
 			assert.Same(t, first, again, "the comparison itself folds it once")
 		})

@@ -48,11 +48,7 @@ func (w *walk) meshRoute(r *gateway.Route) error {
 // policy targets single ports, and one for each namespace of clients with a policy of
 // its own.
 func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
-	k := &w.kinds[kind]
-	clients := []string{p.Client}
-	if p.Client == "" {
-		clients = append(clients, w.clients(kind, p.Route)...)
-	}
+	k, clients := &w.kinds[kind], w.clientsAt(kind, &p)
 	for _, p.Port = range k.ports(p.Service, port) {
 		for _, p.Client = range clients {
 			if err := w.fromService(kind, p); err != nil {
@@ -70,7 +66,7 @@ func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 	for i, p := range s.Ports {
 		all[i] = p.Number
 	}
-	split := slices.ContainsFunc(k.attached.service, func(a attachment) bool {
+	split := slices.ContainsFunc(k.on[gateway.LevelService], func(a attachment) bool {
 		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(&a.target, s.Ref(), n) })
 	})
 	if port != 0 || !split {
@@ -87,13 +83,21 @@ func (w *walk) fromService(kind int, p gateway.Path) error {
 	return w.belowRoute(kind, w.kinds[kind].shape.meshEnd, p)
 }
 
+// clientsAt returns the client of a path, and those whose paths are part of it.
+func (w *walk) clientsAt(kind int, p *gateway.Path) []string {
+	if p.Service == nil || p.Client != "" {
+		return []string{p.Client}
+	}
+	return append([]string{""}, w.clients(kind, p.Route)...)
+}
+
 // clients returns the namespaces with policies that affect only their own clients, on
 // the service, the route or its backends, sorted.
 func (w *walk) clients(kind int, r *gateway.Route) []string {
 	k := &w.kinds[kind]
-	all := k.attached.service
+	all := k.on[gateway.LevelService]
 	if r != nil {
-		all = slices.Concat(all, k.attached.route)
+		all = slices.Concat(all, k.on[gateway.LevelRoute])
 	}
 	if r != nil && k.shape.meshEnd == gateway.LevelBackend {
 		for i := range r.Rules {

@@ -115,13 +115,13 @@ func (reason *noPathReason) rootOrAbove() string {
 
 func (reason *noPathReason) namespace(name string) string {
 	var why []string
-	if reason.shape.levels[gateway.LevelGatewayNamespace] {
+	if reason.shape.levels.has(gateway.LevelGatewayNamespace) {
 		why = append(why, reason.noRouteAttached("to any Gateway in namespace "+name, reason.gateways()))
 	}
-	if reason.shape.levels[gateway.LevelServiceNamespace] {
+	if reason.shape.levels.has(gateway.LevelServiceNamespace) {
 		why = append(why, fmt.Sprintf("no %s has a Service in namespace %s as its parent", reason.routeKinds(), name))
 	}
-	if reason.shape.levels[gateway.LevelRouteNamespace] {
+	if reason.shape.levels.has(gateway.LevelRouteNamespace) {
 		why = append(why, fmt.Sprintf("no %s in namespace %s is attached to any %s", reason.routeKinds(), name, reason.rootKinds()))
 	}
 	return strings.Join(why, ", and ")

@@ -236,15 +236,7 @@ func losses(lost map[loss]*lossCount) []api.LostCount {
 }
 
 func compareLosses(a, b loss) int {
-	c := cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce))
-	switch {
-	case c != 0 || a.equal == b.equal:
-		return c
-	case b.equal:
-		return -1
-	default:
-		return 1
-	}
+	return cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce), cmp.Compare(bit(a.equal), bit(b.equal)))
 }
 
 // stateWithoutPath returns the state of a policy that is on no path, and the reason.

@@ -16,8 +16,7 @@ type member struct {
 	// name of the item, as in filters[1]; empty for the rule itself.
 	name string
 	// fields has the route's own values as the lowest policy.
-	fields  merge.Policy
-	version uint64
+	fields policykind.Policy
 	// places has all fields that are controlled, set or not, but those of items of a list
 	// that do not exist.
 	places []field
@@ -74,7 +73,7 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 	}
 	out := make([]member, 0, len(names))
 	for _, name := range names {
-		m := member{name: name, version: policykind.NextVersion(), places: places[name]}
+		m := member{name: name, fields: policykind.Policy{Version: policykind.NextVersion()}, places: places[name]}
 		m.fields.Namespace, m.fields.Name, m.fields.Created = r.Namespace, r.Name, merge.Newest
 		if rules := values[name]; len(rules) > 0 {
 			slices.SortFunc(rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })

@@ -16,10 +16,10 @@ type shape struct {
 	// gatewayEnd and meshEnd are the levels at which they end.
 	gatewayEnd, meshEnd gateway.Level
 	// levels at which policies of the kind are supported.
-	levels [gateway.LevelObject + 1]bool
+	levels levels
 	// bareOverrides are the levels at which bare rules may be overrides and are defaults at
 	// others.
-	bareOverrides [gateway.LevelObject + 1]bool
+	bareOverrides levels
 	// tiers has a number for each level, the same for levels that count as one; tlsTiers
 	// are those on the paths of listeners with TLS.
 	tiers, tlsTiers [gateway.LevelObject + 1]int
@@ -57,15 +57,11 @@ func (e *Engine) shape(k *policykind.Kind) *shape {
 func shapeOf(k *policykind.Kind) *shape {
 	s := &shape{}
 	for _, name := range k.Levels {
-		for _, l := range levelNames[name] {
-			s.levels[l] = true
-		}
+		s.levels |= levelsOf(levelNames[name]...)
 	}
 	if b := k.Blocks.Bare; b != nil {
 		for _, name := range b.Levels {
-			for _, l := range levelNames[name] {
-				s.bareOverrides[l] = true
-			}
+			s.bareOverrides |= levelsOf(levelNames[name]...)
 		}
 	}
 	if k.RoutesFirst() {
@@ -81,8 +77,8 @@ func shapeOf(k *policykind.Kind) *shape {
 	}
 	s.tlsTiers = s.tiers
 	join(&s.tlsTiers, k.JoinedWithTLS)
-	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]
-	s.gateway = !s.mesh || slices.Contains(s.levels[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)
+	s.mesh = s.levels.has(gateway.LevelServiceNamespace) || s.levels.has(gateway.LevelService)
+	s.gateway = !s.mesh || s.levels&(levelsOf(gateway.LevelServiceNamespace)-levelsOf(gateway.LevelGatewayClass)) != 0
 	s.gatewayEnd, s.meshEnd = s.ends()
 	for _, t := range k.Targets.Kinds {
 		if t.Kind == "*" {
@@ -118,7 +114,7 @@ func (s *shape) tier(l gateway.Level, p *gateway.Path) int {
 // policies on routes, only one on a route may be.
 func (e *Effective) MayMerge(lower, higher *merge.Policy) bool {
 	s, at := shapeOf(e.Kind), e.Level(lower)
-	onRoutes := s.levels[gateway.LevelRoute] || s.levels[gateway.LevelRule]
+	onRoutes := s.levels.has(gateway.LevelRoute) || s.levels.has(gateway.LevelRule)
 	return s.tier(at, &e.Path) != s.tier(e.Level(higher), &e.Path) && (!onRoutes || at >= gateway.LevelRoute)
 }
 
@@ -126,13 +122,13 @@ func (e *Effective) MayMerge(lower, higher *merge.Policy) bool {
 // kind has, else that of the gateway or the service.
 func (s *shape) ends() (gw, mesh gateway.Level) {
 	switch {
-	case s.levels[gateway.LevelBackend]:
+	case s.levels.has(gateway.LevelBackend):
 		return gateway.LevelBackend, gateway.LevelBackend
-	case s.levels[gateway.LevelRule]:
+	case s.levels.has(gateway.LevelRule):
 		return gateway.LevelRule, gateway.LevelRule
-	case s.levels[gateway.LevelRoute] || s.levels[gateway.LevelRouteNamespace]:
+	case s.levels.has(gateway.LevelRoute) || s.levels.has(gateway.LevelRouteNamespace):
 		return gateway.LevelRoute, gateway.LevelRoute
-	case s.levels[gateway.LevelListener] || s.levels[gateway.LevelListenerSet]:
+	case s.levels.has(gateway.LevelListener) || s.levels.has(gateway.LevelListenerSet):
 		return gateway.LevelListener, gateway.LevelService
 	default:
 		return gateway.LevelGateway, gateway.LevelService
@@ -147,9 +143,9 @@ func (s *shape) includesRoute(kind string) bool {
 
 // markNamespaces marks the namespaces that are levels of the path.
 func (s *shape) markNamespaces(p gateway.Path) gateway.Path {
-	p.GatewayNamespace = p.Gateway != nil && s.levels[gateway.LevelGatewayNamespace]
-	p.ServiceNamespace = s.levels[gateway.LevelServiceNamespace] && !sameNamespace(p)
-	p.RouteNamespace = s.levels[gateway.LevelRouteNamespace]
+	p.GatewayNamespace = p.Gateway != nil && s.levels.has(gateway.LevelGatewayNamespace)
+	p.ServiceNamespace = s.levels.has(gateway.LevelServiceNamespace) && !sameNamespace(p)
+	p.RouteNamespace = s.levels.has(gateway.LevelRouteNamespace)
 	return p
 }
 

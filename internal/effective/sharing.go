@@ -105,11 +105,11 @@ func (s *sharing) sharedPath(p *policykind.Policy) string {
 // unequal returns the reason for a policy on the route of the path that has another place
 // in the order than another policy on a rule of the route.
 func unequal(k *kindWalk, p *policykind.Policy) string {
-	for _, a := range k.attached.route {
+	for _, a := range k.on[gateway.LevelRoute] {
 		if a.policy != p {
 			continue
 		}
-		for _, b := range k.attached.route {
+		for _, b := range k.on[gateway.LevelRoute] {
 			if b.policy.Rank != p.Rank && (a.target.Whole() || b.target.Whole() || a.target.Section == b.target.Section) {
 				return fmt.Sprintf("policies of kind %s have no effect beside others on %s whose %[3]s differs: give them the same %[3]s", k.kind.Kind, a.target.Ref, k.kind.Order.Field)
 			}

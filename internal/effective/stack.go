@@ -11,21 +11,26 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// stack is the policies of one kind on one path.
+// stack is the policies of one kind on one path, and below them the route's own fields.
 type stack struct {
-	path     gateway.Path
-	layers   []merge.Layer
-	policies []*policykind.Policy // of the layers, without the route's own fields
-	versions []uint64             // of the layers
-	client   string               // namespace that the traffic comes from
-	ignored  []*policykind.Policy // that have no effect on the path
-	shared   string               // why an ignored policy has none, if it shares its target
-	held     bool                 // such a policy on the listener keeps those above off it
+	path    gateway.Path
+	layers  []layer
+	client  string               // namespace that the traffic comes from
+	ignored []*policykind.Policy // that have no effect on the path
+	shared  string               // why an ignored policy has none, if it shares its target
+	held    bool                 // such a policy on the listener keeps those above off it
+}
+
+// layer is a layer of a stack with its policy as it was read.
+type layer struct {
+	merge.Layer
+
+	policy *policykind.Policy
 }
 
 // reset clears the stack for a path.
 func (s *stack) reset(p *gateway.Path) *stack {
-	s.layers, s.policies, s.versions, s.ignored, s.shared, s.held = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], "", false
+	s.layers, s.ignored, s.shared, s.held = s.layers[:0], s.ignored[:0], "", false
 	s.path, s.client = *p, clientOf(p)
 	return s
 }
@@ -42,56 +47,55 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored, s.shared, s.held = append(s.ignored, p), why, s.held || l == gateway.LevelListener
 		return
 	}
-	s.layers = append(s.layers, merge.Layer{
+	on := layer{merge.Layer{
 		Policy: &p.Policy, Level: int(l), Depth: k.shape.depths[l], Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget,
-	})
-	if k.shape.bareOverrides[l] {
-		s.layers[len(s.layers)-1].As = p.BareOverrides
+	}, p}
+	if k.shape.bareOverrides.has(l) {
+		on.As = p.BareOverrides
 	}
-	s.policies = append(s.policies, p)
-	s.versions = append(s.versions, p.Version)
+	s.layers = append(s.layers, on)
 }
 
 // matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
-	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
-		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Tier == b.Tier && (a.As == b.As || reading(a.As) == reading(b.As))
+	return slices.EqualFunc(s.layers, f.layers, func(a layer, b merge.Layer) bool {
+		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Tier == b.Tier && (a.As == b.As || appliedAs(a.As) == appliedAs(b.As))
 	})
 }
 
 // buildStack collects the layers of a path.
 func (w *walk) buildStack(kind int, p *gateway.Path) {
 	k := &w.kinds[kind]
-	on, s := &k.attached, k.stack.reset(p)
-	k.addWhole(s, on.mesh, gateway.LevelMesh)
+	s := k.stack.reset(p)
+	k.addWhole(s, gateway.LevelMesh)
 	if p.Gateway != nil {
-		k.addWhole(s, on.class, gateway.LevelGatewayClass)
-		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
+		k.addWhole(s, gateway.LevelGatewayClass)
+		k.addWhole(s, gateway.LevelGatewayNamespace)
 		own := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
 		first := k.first(&own)
 		if first != &own {
 			w.ignoreOwn(kind, &own, first)
 		}
 		through := func(t *policykind.Target) bool { return k.through(first, t) }
-		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, through)
+		k.addSections(s, k.on[gateway.LevelGateway], gateway.LevelGateway, gateway.LevelListener, through)
 		if first.Set != nil {
 			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, through)
 		}
 	}
 	if p.Service != nil {
 		if p.ServiceNamespace {
-			k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+			k.addWhole(s, gateway.LevelServiceNamespace)
 		}
-		k.addSections(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
+		k.addSections(s, k.on[gateway.LevelService], gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
-		k.addWhole(s, on.routeNamespace, gateway.LevelRouteNamespace)
-		k.addSections(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
+		k.addWhole(s, gateway.LevelRouteNamespace)
+		k.addSections(s, k.on[gateway.LevelRoute], gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && SelectsRule(k.kind, p.Route, t.Section, p.Rule)
 		})
-		k.addFilters(s, on.route, p.Rule)
+		k.addFilters(s, p.Rule)
 	}
 	if p.Backend != nil && !sameService(*p) {
 		k.addSections(s, w.onBackend(kind, p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
@@ -108,25 +112,24 @@ func (s *stack) exclude(k *kindWalk) {
 	if !s.held && !alone && !k.unread.equal {
 		return
 	}
-	kept := s.layers[:0:0]
-	for i, l := range s.layers {
-		several := alone && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
+	all := slices.Clone(s.layers)
+	s.layers = s.layers[:0]
+	for _, l := range all {
+		several := alone && slices.ContainsFunc(all, func(o layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
 		if several {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
 		}
-		older := k.unread.equal && slices.ContainsFunc(s.layers, func(o merge.Layer) bool { return olderOnBackend(o, l) })
+		older := k.unread.equal && slices.ContainsFunc(all, func(o layer) bool { return olderOnBackend(o.Layer, l.Layer) })
 		if older {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside an older one on %s or a port of it: %s does not prefer ports",
 				k.kind.Kind, s.path.Backend.Object, s.path.Gateway.Ref())
 		}
 		if s.held || several || older {
-			s.ignored = append(s.ignored, s.policies[i])
-			continue
+			s.ignored = append(s.ignored, l.policy)
+		} else {
+			s.layers = append(s.layers, l)
 		}
-		s.policies[len(kept)], s.versions[len(kept)] = s.policies[i], s.versions[i]
-		kept = append(kept, l)
 	}
-	s.layers, s.policies, s.versions = kept, s.policies[:len(kept)], s.versions[:len(kept)]
 }
 
 // olderOnBackend reports whether a policy is on the backend of a path, or on its port, as
@@ -178,7 +181,7 @@ func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool 
 // ignoreOwn ignores the policies of a listener of which another one is the first.
 func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
 	k := &w.kinds[kind]
-	s, all := &k.stack, k.attached.gateway
+	s, all := &k.stack, k.on[gateway.LevelGateway]
 	if own.Set != nil && own.Parent() != first.Parent() {
 		all = slices.Concat(all, ofKind(w.attachedTo(own.Set.Ref()), kind))
 	}
@@ -193,9 +196,9 @@ func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
 	}
 }
 
-// addWhole adds the policies on a whole object.
-func (k *kindWalk) addWhole(s *stack, all []attachment, l gateway.Level) {
-	k.addSections(s, all, l, l, func(*policykind.Target) bool { return false })
+// addWhole adds the policies on the whole object of a level.
+func (k *kindWalk) addWhole(s *stack, l gateway.Level) {
+	k.addSections(s, k.on[l], l, l, func(*policykind.Target) bool { return false })
 }
 
 // addSections adds the policies on an object, and those on sections of it that the
@@ -207,20 +210,20 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 		switch {
 		case a.target.Consumer && a.policy.Namespace != s.client, a.target.AttachedBy == policykind.ExtensionRef:
 		case a.target.Whole():
-			if k.shape.levels[object] {
+			if k.shape.levels.has(object) {
 				s.addAt(k, a.policy, object, a.target.Place)
 			}
-		case k.shape.levels[section] && through(&a.target):
+		case k.shape.levels.has(section) && through(&a.target):
 			s.add(k, a.policy, section)
 		}
 	}
 }
 
 // addFilters adds the policies to which the filters of a rule refer.
-func (k *kindWalk) addFilters(s *stack, all []attachment, rule int) {
-	for i := range all {
-		if t := &all[i].target; t.AttachedBy == policykind.ExtensionRef && t.Rule == rule {
-			s.addAt(k, all[i].policy, gateway.LevelFilter, t.Place)
+func (k *kindWalk) addFilters(s *stack, rule int) {
+	for _, a := range k.on[gateway.LevelRoute] {
+		if t := &a.target; t.AttachedBy == policykind.ExtensionRef && t.Rule == rule {
+			s.addAt(k, a.policy, gateway.LevelFilter, t.Place)
 		}
 	}
 }
@@ -257,11 +260,11 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port || k.unread.numbers && t.Section == strconv.Itoa(int(port)))
 }
 
-// setReadings has each policy decide how those above it are applied, in the order in
+// decideFromBelow has each policy decide how those above it are applied, in the order in
 // which they are applied, in kinds whose lower policy decides it. A policy that is merged
 // replaces those of levels that are joined with its own. With onFields, fields of the route
 // are below the lowest policy: it gives way to each of them alone, whatever its strategy is.
-func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
+func (s *stack) decideFromBelow(k *policykind.Kind, onFields bool) {
 	if !k.LowerDecidesStrategy() || len(s.layers) < 2 && len(k.Controls()) == 0 {
 		return
 	}
@@ -273,7 +276,7 @@ func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
 		return
 	}
 	var as *merge.Reading
-	var merged *merge.Layer
+	var merged *layer
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		l := &s.layers[i]
 		if merged != nil && l.Tier == merged.Tier && l.Level != merged.Level {
@@ -281,8 +284,8 @@ func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
 			continue
 		}
 		l.As = as
-		as = s.policies[i].Above(as)
-		if s.policies[i].Merges() {
+		as = l.policy.Above(as)
+		if l.policy.Merges() {
 			merged = l
 		}
 	}
@@ -294,25 +297,10 @@ func (s *stack) setReadings(k *policykind.Kind, onFields bool) {
 // sort sorts the layers into the order in which the fold applies them, the last one
 // first. On a target where the oldest wins, the newest is the last.
 func (s *stack) sort() {
-	if len(s.layers) < 2 {
-		return
-	}
-	order := make([]int, len(s.layers))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := s.layers[a], s.layers[b]
-		if x.Level == y.Level && x.SameTarget == merge.SameTargetOldestWins {
-			x, y = y, x
+	slices.SortStableFunc(s.layers, func(a, b layer) int {
+		if a.Level == b.Level && a.SameTarget == merge.SameTargetOldestWins {
+			a, b = b, a
 		}
-		return merge.Compare(x, y)
+		return merge.Compare(a.Layer, b.Layer)
 	})
-	sorted := stack{path: s.path, client: s.client, ignored: s.ignored, shared: s.shared}
-	for _, i := range order {
-		sorted.layers = append(sorted.layers, s.layers[i])
-		sorted.policies = append(sorted.policies, s.policies[i])
-		sorted.versions = append(sorted.versions, s.versions[i])
-	}
-	*s = sorted
 }

@@ -43,6 +43,7 @@ type walk struct {
 	engine *Engine
 	view   *snapshot.View
 	kinds  []kindWalk
+	all    []int // indexes of kinds
 	budget *Budget
 	visit  func(*Effective) error
 
@@ -59,6 +60,8 @@ type walk struct {
 	shared map[api.Ref][][]attachment
 	// targeting looks up the policies on routes, which come in the order of names.
 	targeting *snapshot.Targeting
+	// keepsRoutes is set if routes come in any order, and again: shared has them, too.
+	keepsRoutes bool
 	// whatIf is set if the view may never exist. memoized is then the weight of the
 	// results that were added to the memo, and localMemo has those beyond
 	// maxComparisonWeight.
@@ -83,12 +86,14 @@ type kindWalk struct {
 	sameTarget merge.SameTarget
 	empty      bool // paths without a policy are visited
 	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
-	attached   attachments
-	waypoint   *gateway.Gateway // of the service that is the root
-	unread     unread           // at the root
-	sharing    sharing
-	stack      stack   // of the current path
-	last       *folded // of the previous path
+	// on are the policies on the object at each level of the current paths; those on
+	// listener sets and backends are looked up for each path.
+	on       [gateway.LevelObject][]attachment
+	waypoint *gateway.Gateway // of the service that is the root
+	unread   unread           // at the root
+	sharing  sharing
+	stack    stack   // of the current path
+	last     *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
@@ -96,7 +101,8 @@ func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, v
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
 		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
-		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels[gateway.LevelRouteNamespace]
+		w.all = append(w.all, i)
+		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels.has(gateway.LevelRouteNamespace)
 	}
 	return w
 }
@@ -140,57 +146,51 @@ func ofKind(all [][]attachment, kind int) []attachment {
 // enterRoot makes a root the current one, and looks up the policies on it and above it.
 func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	w.root, w.listeners = r, listeners
-	mesh := w.attachedTo(api.Ref{Kind: gateway.KindMesh})
 	for i := range w.kinds {
 		k := &w.kinds[i]
-		k.waypoint, k.unread = nil, unread{}
-		k.attached = attachments{mesh: ofKind(mesh, i), route: k.attached.route[:0]}
+		route := k.on[gateway.LevelRoute][:0]
+		k.on, k.waypoint, k.unread = [gateway.LevelObject][]attachment{gateway.LevelRoute: route}, nil, unread{}
 	}
+	w.enter(gateway.LevelMesh, api.Ref{Kind: gateway.KindMesh}, w.all)
 	if r.service != nil {
 		w.enterService(r.service)
 	}
 	if r.gateway != nil {
-		on := w.onGateway(r.gateway)
-		for i := range w.kinds {
-			w.kinds[i].enterGateway(i, on)
-		}
+		w.enterGateway(r.gateway, w.all)
 	}
 }
 
-// onGateway is the policies of all kinds on a gateway and above it, and its controller if
-// that is known.
-type onGateway struct {
-	gateway                    *gateway.Gateway
-	onClass, onNamespace, onIt [][]attachment
-	controller                 string
-}
-
-func (w *walk) onGateway(g *gateway.Gateway) onGateway {
-	return onGateway{
-		g, w.attachedTo((&gateway.Class{Name: g.Class}).Ref()), w.attachedTo((&gateway.Namespace{Name: g.Namespace}).Ref()), w.attachedTo(g.Ref()),
-		controllerOf(w.view, g),
+// enter looks up the policies of some kinds on the object at a level of the current paths.
+func (w *walk) enter(l gateway.Level, object api.Ref, kinds []int) {
+	on := w.attachedTo(object)
+	for _, i := range kinds {
+		w.kinds[i].on[l] = ofKind(on, i)
 	}
 }
 
-// enterGateway sets the policies on the root, or on the waypoint of the service that is the
-// root.
-func (k *kindWalk) enterGateway(kind int, g onGateway) {
-	on := &k.attached
-	on.class, on.gatewayNamespace, on.gateway = ofKind(g.onClass, kind), ofKind(g.onNamespace, kind), ofKind(g.onIt, kind)
-	k.unread.at(k.kind, g.gateway, g.controller)
+// enterGateway sets the policies of some kinds on the root, or on the waypoint of the service
+// that is the root, and above it.
+func (w *walk) enterGateway(g *gateway.Gateway, kinds []int) {
+	w.enter(gateway.LevelGatewayClass, (&gateway.Class{Name: g.Class}).Ref(), kinds)
+	w.enter(gateway.LevelGatewayNamespace, (&gateway.Namespace{Name: g.Namespace}).Ref(), kinds)
+	w.enter(gateway.LevelGateway, g.Ref(), kinds)
+	controller := controllerOf(w.view, g)
+	for _, i := range kinds {
+		w.kinds[i].unread.at(w.kinds[i].kind, g, controller)
+	}
 }
 
 // enterService sets the policies on a service, above it and on its waypoint.
 func (w *walk) enterService(s *gateway.Service) {
-	namespace, service := w.attachedTo((&gateway.Namespace{Name: s.Namespace}).Ref()), w.attachedTo(s.Ref())
+	w.enter(gateway.LevelServiceNamespace, (&gateway.Namespace{Name: s.Namespace}).Ref(), w.all)
+	w.enter(gateway.LevelService, s.Ref(), w.all)
 	for i := range w.kinds {
 		k := &w.kinds[i]
-		k.attached.serviceNamespace, k.attached.service = ofKind(namespace, i), ofKind(service, i)
 		if k.kind.Waypoints == nil {
 			continue
 		}
 		if k.waypoint, k.unread.noWaypoint = waypointOf(w.view, k.kind.Waypoints, s); k.waypoint != nil {
-			k.enterGateway(i, w.onGateway(k.waypoint))
+			w.enterGateway(k.waypoint, []int{i})
 		} else {
 			k.unread.levels = levelsOf(gateway.LevelService, gateway.LevelServicePort)
 		}
@@ -267,24 +267,26 @@ func listenerPath(d gateway.ListenerMatch) gateway.Path {
 
 // enterRoute makes a route the current one, and looks up the policies on it.
 func (w *walk) enterRoute(r *gateway.Route) {
+	if w.namespaceLevel {
+		w.enter(gateway.LevelRouteNamespace, (&gateway.Namespace{Name: r.Namespace}).Ref(), w.all)
+	}
+	if w.keepsRoutes {
+		w.enter(gateway.LevelRoute, r.Ref(), w.all)
+		return
+	}
 	for i := range w.kinds {
-		w.kinds[i].attached.route = w.kinds[i].attached.route[:0]
+		w.kinds[i].on[gateway.LevelRoute] = w.kinds[i].on[gateway.LevelRoute][:0]
 	}
 	w.targeting.On(r.Ref(), func(p *policykind.Policy, t policykind.Target) bool {
 		if kind := w.kindOf(p, t); kind >= 0 {
-			on := &w.kinds[kind].attached
-			on.route = append(on.route, attachment{p, t})
+			on := &w.kinds[kind].on[gateway.LevelRoute]
+			*on = append(*on, attachment{p, t})
 		}
 		return true
 	})
 	for i := range w.kinds {
-		w.kinds[i].attached.route = w.kinds[i].sharing.counted(w.kinds[i].attached.route)
-	}
-	if w.namespaceLevel {
-		namespace := w.attachedTo((&gateway.Namespace{Name: r.Namespace}).Ref())
-		for i := range w.kinds {
-			w.kinds[i].attached.routeNamespace = ofKind(namespace, i)
-		}
+		on := &w.kinds[i].on[gateway.LevelRoute]
+		*on = w.kinds[i].sharing.counted(*on)
 	}
 }
 
@@ -428,7 +430,7 @@ func (w *walk) path(kind int, p gateway.Path) error {
 		if err := w.foldPath(kind, p, &members[i]); err != nil {
 			return err
 		}
-		k.stack.layers, k.stack.versions = k.stack.layers[:policies], k.stack.versions[:policies]
+		k.stack.layers = k.stack.layers[:policies]
 	}
 	return nil
 }
@@ -439,7 +441,7 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	k := &w.kinds[kind]
 	onFields := m != nil && len(m.fields.Blocks) > 0
 	if len(k.stack.layers) > 0 {
-		k.stack.setReadings(k.kind, onFields)
+		k.stack.decideFromBelow(k.kind, onFields)
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m, binder: w.binder}
@@ -447,13 +449,11 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
 	if onFields {
-		e.object = &m.fields
-		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)})
-		k.stack.versions = append(k.stack.versions, m.version)
+		e.object = &m.fields.Policy
+		k.stack.layers = append(k.stack.layers, layer{merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)}, &m.fields})
 	}
-	e.Layers = k.stack.layers
 	w.budget.startPath(e)
-	f, err := w.fold(k)
+	f, err := w.fold(k, e)
 	if err != nil {
 		return err
 	}
@@ -465,7 +465,7 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 }
 
 // fold returns the fold of the stack of a kind, from the memo if it has it.
-func (w *walk) fold(k *kindWalk) (*folded, error) {
+func (w *walk) fold(k *kindWalk, e *Effective) (*folded, error) {
 	if k.last != nil && k.stack.matches(k.last) {
 		return k.last, nil
 	}
@@ -474,11 +474,11 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		k.last = f
 		return f, nil
 	}
-	f := &folded{layers: slices.Clone(k.stack.layers)}
-	for _, p := range k.stack.policies {
-		f.size += p.Size
+	f := &folded{layers: make([]merge.Layer, len(k.stack.layers))}
+	for i, l := range k.stack.layers {
+		f.layers[i], f.size, f.binds = l.Layer, f.size+l.policy.Size, f.binds || l.policy.Binds
 	}
-	f.binds = slices.ContainsFunc(k.stack.policies, func(p *policykind.Policy) bool { return p.Binds })
+	e.Layers = f.layers // also if the fold fails
 	var err error
 	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package effective
 
 import (
-	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -34,13 +33,13 @@ type HeldRules struct {
 // Own reports whether the rule belongs to the policy whose overrides it weakens.
 func (w *Weakener) Own() bool { return w.By.From.Policy == w.HeldRules.Policy }
 
-// InForce returns the rules in force that come from overrides, by policy, the highest
-// first.
-func (e *Effective) InForce() []*HeldRules {
-	if h := e.overrideIndex(); h != nil {
-		return h.all
+// OverridesInForce returns the rules in force that come from overrides, by policy, the
+// highest first.
+func (e *Effective) OverridesInForce() []*HeldRules {
+	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
+		return nil
 	}
-	return nil
+	return e.heldAmong(func(merge.Key) bool { return true })
 }
 
 // Weakens returns those of the rules that are weakened, in two parts: all except the
@@ -64,23 +63,38 @@ func (e *Effective) Weakeners() []Weakener {
 	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
 	}
-	h := e.overrideIndex()
-	if h == nil {
+	all := e.OverridesInForce()
+	if len(all) == 0 {
 		return nil
+	}
+	groups := make(map[merge.Key][]*HeldRules) // those of all by group of alternatives
+	order := make(map[*merge.Policy]int)       // the highest first
+	for i := range e.Result.Outcomes {
+		order[e.Result.Outcomes[i].Policy] = i
 	}
 	var out []Weakener
 	for i := range e.Rules {
 		by := &e.Rules[i]
-		if by.Value == nil {
+		if !e.mayWeaken(*by) {
 			continue
 		}
-		gate := e.Kind.IsGate(by.Key)
-		group, member, alternative := e.Kind.Alternative(by.Key)
-		switch {
-		case gate:
-			out = h.appendWeakeners(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
-		case alternative:
-			out = h.appendWeakeners(out, Weakener{By: by, Except: member}, h.ofGroup(e, group))
+		w, held := Weakener{By: by, Gate: e.Kind.IsGate(by.Key), Except: by.Key}, all
+		if !w.Gate {
+			var group merge.Key
+			group, w.Except, _ = e.Kind.Alternative(by.Key)
+			if _, known := groups[group]; !known {
+				groups[group] = e.heldAmong(func(k merge.Key) bool {
+					of, _, ok := e.Kind.Alternative(k)
+					return ok && of == group
+				})
+			}
+			held = groups[group]
+		}
+		for _, w.HeldRules = range held {
+			w.Below = order[by.From.Policy] > order[w.HeldRules.Policy]
+			if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
+				out = append(out, w)
+			}
 		}
 	}
 	return out
@@ -95,72 +109,30 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 	return alternative || e.Kind.IsGate(r.Key)
 }
 
-// overrideIndex has the rules in force that come from overrides.
-type overrideIndex struct {
-	order  map[*merge.Policy]int      // of the path's policies, the highest first
-	all    []*HeldRules               // by policy, the highest first
-	groups map[merge.Key][]*HeldRules // the same by group of alternatives; nil until needed
-}
-
-// overrideIndex returns nil if no rule in force comes from overrides.
-func (e *Effective) overrideIndex() *overrideIndex {
-	policies := e.Result.Outcomes
-	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
-		return nil
-	}
-	h := &overrideIndex{order: make(map[*merge.Policy]int, len(policies))}
-	for i := range policies {
-		h.order[policies[i].Policy] = i
-	}
-	for i := range e.Rules {
-		if r := &e.Rules[i]; isOverrideInForce(*r) {
-			h.all = h.add(h.all, r)
-		}
-	}
-	h.sort(h.all)
-	return h
-}
-
 func isOverrideInForce(r merge.Effective) bool {
 	return r.From.Block == merge.Overrides && r.Value != nil
 }
 
-// add adds a rule to those of its policy.
-func (idx *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
-	i := slices.IndexFunc(all, func(one *HeldRules) bool { return one.Policy == r.From.Policy })
-	if i < 0 {
-		return append(all, &HeldRules{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
-	}
-	all[i].Rules = append(all[i].Rules, r)
-	return all
-}
-
-func (idx *overrideIndex) sort(all []*HeldRules) {
-	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(idx.order[a.Policy], idx.order[b.Policy]) })
-}
-
-// ofGroup returns the overrides of a group of alternatives.
-func (idx *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
-	if idx.groups == nil {
-		idx.groups = make(map[merge.Key][]*HeldRules)
-		for _, all := range idx.all {
-			for _, r := range all.Rules {
-				if g, _, ok := e.Kind.Alternative(r.Key); ok {
-					idx.groups[g] = idx.add(idx.groups[g], r)
-				}
-			}
+// heldAmong returns those of the rules in force that come from overrides, by policy, the highest
+// first.
+func (e *Effective) heldAmong(wanted func(merge.Key) bool) []*HeldRules {
+	by := make(map[*merge.Policy]*HeldRules)
+	for i := range e.Rules {
+		r := &e.Rules[i]
+		if !isOverrideInForce(*r) || !wanted(r.Key) {
+			continue
 		}
+		h := by[r.From.Policy]
+		if h == nil {
+			h = &HeldRules{Policy: r.From.Policy}
+			by[r.From.Policy] = h
+		}
+		h.Rules = append(h.Rules, r)
 	}
-	return idx.groups[group]
-}
-
-// appendWeakeners appends a weakener for each policy with overrides that it weakens.
-func (idx *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
-	place := idx.order[w.By.From.Policy]
-	for _, w.HeldRules = range held {
-		w.Below = place > idx.order[w.HeldRules.Policy]
-		if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
-			out = append(out, w)
+	var out []*HeldRules
+	for i := range e.Result.Outcomes {
+		if h := by[e.Result.Outcomes[i].Policy]; h != nil {
+			out = append(out, h)
 		}
 	}
 	return out

@@ -104,7 +104,7 @@ func (b *weakenedBefore) load() {
 	for i := range weakeners {
 		b.by[keyOf(&weakeners[i])] = &weakeners[i]
 	}
-	b.all = b.on.InForce()
+	b.all = b.on.OverridesInForce()
 }
 
 // classify returns the overrides that a rule weakens: those that it weakened before, too;
