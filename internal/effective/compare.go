@@ -63,8 +63,6 @@ type comparison struct {
 	pathsBefore []*Effective
 	paired      []bool
 	next        int
-	// rulesBefore has the position before of each rule of the unit's route; nil if the
-	// positions are the same.
 	rulesBefore []int
 	// listenersBefore are the pairs of the listeners of the current root.
 	listenersBefore gateway.ListenersBefore
@@ -82,25 +80,23 @@ type pathAfter struct {
 	visited bool // in a pair
 }
 
-// unit compares the paths that two walks visit; either may be nil.
-func (c *comparison) unit(before, after func() error) error {
+// unit compares the paths that two walks visit, given the positions before of the rules of
+// the unit's route; nil if the positions are the same.
+func (c *comparison) unit(rulesBefore []int, before, after func() error) error {
 	c.unitNumber++
 	clear(c.pathsBefore)
 	c.pathsBefore, c.paired, c.next, c.placesBefore, c.meshAfter, c.meshUnpaired = c.pathsBefore[:0], c.paired[:0], 0, nil, nil, nil
-	if before != nil {
-		if err := before(); err != nil {
-			return err
-		}
+	c.rulesBefore = rulesBefore
+	if err := before(); err != nil {
+		return err
 	}
 	for i := range c.walkAfter.kinds {
 		k := &c.walkAfter.kinds[i]
 		ref := k.kind.Ref()
 		k.empty = slices.Contains(c.empty, ref) || slices.ContainsFunc(c.pathsBefore, func(x *Effective) bool { return x.Kind.Ref() == ref })
 	}
-	if after != nil {
-		if err := after(); err != nil {
-			return err
-		}
+	if err := after(); err != nil {
+		return err
 	}
 	return c.visitRemaining()
 }

@@ -6,12 +6,11 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// servicePath visits the paths that end at the service that is the root, if it is
-// walked as a whole.
-func (w *walk) servicePath(whole bool) error {
+// servicePath visits the paths that end at the service that is the root.
+func (w *walk) servicePath() error {
 	for i := range w.kinds {
 		k := &w.kinds[i]
-		if !whole || !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
+		if !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
 			continue
 		}
 		if err := w.servicePaths(i, gateway.Path{Gateway: k.waypoint, Service: w.root.service, Rule: -1}, 0); err != nil {

@@ -14,8 +14,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// StateOf returns the state of a policy on one path (SEMANTICS section 6).
-func StateOf(o *merge.Outcome) api.State {
+// RulesState returns the state of a policy on one path by its rules alone (SEMANTICS
+// section 6).
+func RulesState(o *merge.Outcome) api.State {
 	switch {
 	case !o.TookPart && o.Skipped:
 		return api.Inactive
@@ -37,7 +38,7 @@ func (e *Effective) StateOf(o *merge.Outcome) api.State {
 	case o.Policy.Empty() && e.replacedBy(o) != nil:
 		return api.Overridden
 	default:
-		return StateOf(o)
+		return RulesState(o)
 	}
 }
 
@@ -71,7 +72,7 @@ func (e *Effective) replacedBy(o *merge.Outcome) *merge.Policy {
 func (e *Effective) State() api.State {
 	state := api.State("")
 	for i := range e.Outcomes {
-		switch s := StateOf(&e.Outcomes[i]); {
+		switch s := RulesState(&e.Outcomes[i]); {
 		case s == api.Inactive && state == "":
 			state = api.Inactive
 		case s == api.Enforced && (state == "" || state == api.Inactive):

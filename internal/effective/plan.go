@@ -15,16 +15,6 @@ type root struct {
 	service *gateway.Service
 }
 
-// branch is a root with the routes on it that are in a scope.
-type branch struct {
-	root
-	// listeners that are walked themselves, for the kinds whose paths end there.
-	listeners []gateway.ListenerMatch
-	// whole is set if the root itself is walked, for the kinds whose paths end there.
-	whole  bool
-	routes iter.Seq[*gateway.Route]
-}
-
 // plan is a scope resolved in a view: each root and route once.
 type plan struct {
 	view    *snapshot.View
@@ -246,33 +236,6 @@ func (p *plan) objects() iter.Seq[snapshot.Object] {
 	}
 }
 
-// branches yields the branches of the plan, each path in one of them.
-func (p *plan) branches() iter.Seq[branch] {
-	return func(yield func(branch) bool) {
-		for _, r := range p.roots.list {
-			if !yield(branch{root: r, listeners: p.listeners(r), whole: true, routes: p.routesUnder(r)}) {
-				return
-			}
-		}
-		for _, s := range p.sets.list {
-			g := p.view.Gateway(s.GatewayNamespace, s.GatewayName)
-			if g == nil || p.roots.has[root{gateway: g}] {
-				continue
-			}
-			if !yield(branch{root: root{gateway: g}, listeners: p.setListeners(g, s), routes: noRoutes}) {
-				return
-			}
-		}
-		for _, r := range p.routes.list {
-			for _, above := range p.rootsOf(r) {
-				if !p.roots.has[above] && !yield(branch{root: above, routes: single(r)}) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // listeners returns all listeners of a gateway: its own and those of its sets.
 func (p *plan) listeners(r root) []gateway.ListenerMatch {
 	if r.gateway == nil {
@@ -281,15 +244,19 @@ func (p *plan) listeners(r root) []gateway.ListenerMatch {
 	return p.view.Listeners(r.gateway)
 }
 
-func (p *plan) setListeners(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
-	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
+// setListeners returns the listeners of a set, none if it is not one of the root.
+func (p *plan) setListeners(at root, s *gateway.ListenerSet) []gateway.ListenerMatch {
+	if at.isZero() || p.gatewayOf(s) != at {
+		return nil
+	}
+	return gateway.SetListeners(at.gateway, s, p.view.NamespaceLabels(s.Namespace))
 }
 
 // routesUnder yields the routes that have a root or a listener set of it as a parent,
 // each once.
 func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
-		for route := range p.view.RoutesOf(r.ref()) {
+		for route := range p.view.RoutesOf(r.Ref()) {
 			if !yield(route) {
 				return
 			}
@@ -327,7 +294,7 @@ func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSe
 		if parent.Is(gateway.KindGateway, g.Namespace, g.Name) {
 			return nil
 		}
-		if s := p.set(parent); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
+		if s := p.listenerSetAt(parent.Ref()); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
 			first = s
 		}
 	}
@@ -359,11 +326,6 @@ func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
 	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
 }
 
-func (p *plan) set(parent gateway.Parent) *gateway.ListenerSet {
-	s, _ := p.view.Get(parent.Ref()).(*gateway.ListenerSet)
-	return s
-}
-
 // rootsOf returns the gateways and services that a route is under, each once.
 func (p *plan) rootsOf(r *gateway.Route) []root {
 	if r == nil {
@@ -373,11 +335,11 @@ func (p *plan) rootsOf(r *gateway.Route) []root {
 	for _, parent := range r.Parents {
 		switch parent.Kind {
 		case gateway.KindService:
-			if s, ok := p.view.Get((&gateway.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*gateway.Service); ok {
-				out.add(root{service: s})
+			if at := p.rootAt(parent.Ref()); !at.isZero() {
+				out.add(at)
 			}
 		case gateway.KindListenerSet, gateway.KindXListenerSet:
-			if s := p.set(parent); s != nil {
+			if s := p.listenerSetAt(parent.Ref()); s != nil {
 				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
 			}
 			fallthrough
@@ -392,8 +354,6 @@ func (p *plan) rootsOf(r *gateway.Route) []root {
 
 func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
 
-func noRoutes(func(*gateway.Route) bool) {}
-
 func (r root) object() snapshot.Object {
 	if r.service != nil {
 		return r.service
@@ -401,9 +361,18 @@ func (r root) object() snapshot.Object {
 	return r.gateway
 }
 
-func (r root) ref() api.Ref { return r.object().Ref() }
+// Ref returns the reference of the object.
+func (r root) Ref() api.Ref { return r.object().Ref() }
 
 func (r root) isZero() bool { return r == root{} }
+
+// list returns the root, or nothing if it is zero.
+func (r root) list() []root {
+	if r.isZero() {
+		return nil
+	}
+	return []root{r}
+}
 
 func (p *plan) rootAt(ref api.Ref) root {
 	switch o := p.view.Get(ref).(type) {

@@ -32,7 +32,7 @@ func dump(e *effective.Effective) string {
 	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
-		fmt.Fprintf(&b, "%s at %d %s %v; ", e.Ref(o.Policy), e.Level(o.Policy), effective.StateOf(o), e.LostRules(o))
+		fmt.Fprintf(&b, "%s at %d %s %v; ", e.Ref(o.Policy), e.Level(o.Policy), effective.RulesState(o), e.LostRules(o))
 	}
 	return b.String()
 }

@@ -23,11 +23,36 @@ func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit fu
 	return w.walkPlan(s.plan(v))
 }
 
-// walkPlan visits all paths of a plan.
+// walkPlan visits all paths of a plan, each once.
 func (w *walk) walkPlan(p *plan) error {
-	for br := range p.branches() {
-		if err := w.branch(p, br); err != nil {
+	for _, at := range p.roots.list {
+		w.enterRoot(at, p.listeners(at))
+		if err := w.rootPaths(w.listeners, true); err != nil {
 			return err
+		}
+		for r := range p.routesUnder(at) {
+			if err := w.throughRoute(r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range p.sets.list {
+		if at := p.gatewayOf(s); !at.isZero() && !p.roots.has[at] {
+			w.enterRoot(at, p.listeners(at))
+			if err := w.rootPaths(p.setListeners(at, s), false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range p.routes.list {
+		for _, at := range p.rootsOf(r) {
+			if p.roots.has[at] {
+				continue
+			}
+			w.enterRoot(at, p.listeners(at))
+			if err := w.throughRoute(r); err != nil {
+				return err
+			}
 		}
 	}
 	for _, ref := range p.virtual.list {
@@ -197,34 +222,25 @@ func (w *walk) enterService(s *gateway.Service) {
 	}
 }
 
-func (w *walk) branch(p *plan, b branch) error {
-	listeners := b.listeners
-	if !b.whole && b.gateway != nil {
-		listeners = p.listeners(b.root)
-	}
-	w.enterRoot(b.root, listeners)
-	if err := w.rootPaths(b.listeners, b.whole); err != nil {
-		return err
-	}
-	for r := range b.routes {
-		if err := w.throughRoute(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // rootPaths visits the paths that end at the root, if it is walked as a whole, or at
 // one of the listeners.
 func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
-	if w.root.service != nil {
-		return w.servicePath(whole)
+	switch {
+	case w.root.service != nil && whole:
+		return w.servicePath()
+	case w.root.gateway != nil:
+		return w.gatewayPaths(listeners, whole)
+	default:
+		return nil
 	}
-	return w.gatewayPaths(listeners, whole)
 }
 
-// throughRoute visits the paths from the root through a route.
+// throughRoute visits the paths from the root through a route, none if there is no such root
+// or route.
 func (w *walk) throughRoute(r *gateway.Route) error {
+	if r == nil || w.root.isZero() {
+		return nil
+	}
 	if err := w.budget.Alive(); err != nil {
 		return err
 	}

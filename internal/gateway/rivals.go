@@ -45,12 +45,15 @@ func (r *Router) MayBeUnreached(route *Route) bool {
 }
 
 func (r *Router) hasRivalBefore(route *Route) bool {
-	for v := range r.Rivals(route) {
-		if v.Route == route && v.Rule < v.Own || v.Route.Precedes(route) {
-			return true
-		}
+	if r.ownsHosts(route) { // mostly; without a function to yield to
+		return false
 	}
-	return false
+	found := false
+	r.findRivals(route, func(v Rival) bool {
+		found = v.Route == route && v.Rule < v.Own || v.Route.Precedes(route)
+		return !found
+	})
+	return found
 }
 
 // fewRoutes is for how many routes rivals are looked up without counting the hostnames of all.

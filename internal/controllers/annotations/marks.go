@@ -103,7 +103,7 @@ func (a *affected) add(e *effective.Effective) error {
 	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
-		if a.found[o.Policy] || e.Level(o.Policy) > lowest || !slices.Contains([]api.State{api.Enforced, api.PartiallyEnforced}, effective.StateOf(o)) {
+		if a.found[o.Policy] || e.Level(o.Policy) > lowest || !slices.Contains([]api.State{api.Enforced, api.PartiallyEnforced}, effective.RulesState(o)) {
 			continue
 		}
 		a.found[o.Policy] = true
