@@ -200,10 +200,3 @@ func (w *walk) appendStack(b []byte, to *attachedKind, kind int, p gateway.Path)
 	}
 	return b
 }
-
-func bit(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
-}

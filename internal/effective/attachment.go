@@ -2,7 +2,6 @@ package effective
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -191,30 +190,24 @@ func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policy
 	return cmp.Or(s.rival(attachment{p, t}, s.accepted(s.on(t.Ref))), p)
 }
 
-// together are policies that have an effect on all of their targets or on none, and whose
-// other targets were looked up.
-type together map[*policykind.Policy]bool
-
-// from yields the targets of such policies on an object, of each policy once.
-func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
-	return func(yield func(api.Ref) bool) {
-		if !slices.ContainsFunc(v.Populated(), isTogether) {
-			return
+// attachedTo returns the policies on an object that many paths share, by kind; nil if
+// there are none. It caches them.
+func (w *walk) attachedTo(object api.Ref) [][]attachment {
+	all, ok := w.shared[object]
+	if !ok {
+		if w.shared == nil {
+			w.shared = make(map[api.Ref][][]attachment)
 		}
-		for p := range v.On(object) {
-			if !isTogether(p.Kind) || seen[p] {
-				continue
-			}
-			seen[p] = true
-			for _, t := range v.Targets(p) {
-				if t.Selector == nil && !yield(t.Ref) {
-					return
-				}
-			}
-		}
+		all = w.findAttached(object)
+		w.shared[object] = all
 	}
+	return all
 }
 
-func isTogether(k *policykind.Kind) bool {
-	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
+// ofKind returns the policies of a kind.
+func ofKind(all [][]attachment, kind int) []attachment {
+	if all == nil {
+		return nil
+	}
+	return all[kind]
 }

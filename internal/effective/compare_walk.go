@@ -1,10 +1,46 @@
 package effective
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
+
+// Compare walks the paths of a scope before and after a change, and calls visit with
+// each pair of a path before and after: root by root, and under it route by route,
+// first the paths after in the order of their walk, then those that were removed. The
+// rules of a route that changed are paired by gateway.MatchRules, the listeners of a
+// gateway by gateway.PairListeners. A path of a mesh for
+// one port or for the clients of one namespace is paired with the path that contains
+// it, if it has no counterpart of its own. A kind may have another profile after.
+//
+// A path that has lost its last policy is visited without one. A path without a policy
+// both before and after is only visited for the kinds of Scope.Empty.
+//
+// Only the paths through one route at one root are in memory at a time. The conditions
+// before the change are limited by time alone: their cost is not charged to the write.
+func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit func(Pair) error) error {
+	c := &comparison{empty: s.Empty, visit: visit}
+	c.walkBefore = newWalk(e, before, s.kinds(before, false), b.timeOnly(), c.addBefore)
+	for i := range c.walkBefore.kinds {
+		c.walkBefore.kinds[i].empty = slices.Contains(s.Empty, c.walkBefore.kinds[i].kind.Ref())
+	}
+	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
+	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
+	c.walkAfter.whatIf, c.walkAfter.binder = true, c.walkBefore.binder
+	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
+	return c.run()
+}
+
+func refsOf(kinds []kindWalk) []api.PolicyKind {
+	out := make([]api.PolicyKind, len(kinds))
+	for i := range kinds {
+		out[i] = kinds[i].kind.Ref()
+	}
+	return out
+}
 
 // run compares the units of two plans of one scope. What only one plan has is looked up
 // in the view of the other.

@@ -1,4 +1,18 @@
 // Package effective computes effective policies: for each path of a view and each policy
 // kind it folds the stack of policies on the path. From these it computes the outcomes
 // of policies and the differences between two views.
+//
+// The files are in layers. No file calls one of a later layer, or one after it in its own:
+//
+//   - limits, set, effective, budget: what all need
+//   - root, waypoint, plan, scope: a scope, and the objects that its paths go through
+//   - section, sharing, attachment, targets: policies on an object, and whether they are accepted
+//   - route_field, shape, engine, unread, memo, stack, walk, mesh, paths: the walk of the paths,
+//     each with its stack and its fold
+//   - weaken, override, attached, binding, reach: what is asked of a path
+//   - diff, compare, compare_walk: two walks, before and after a change
+//   - targethint, unattached, nopath_above, nopath: why a policy is on no path
+//   - state, outcome, states: what became of policies
+//   - effective_route, output, explain, redact: what is shown
+//   - footprint: what a write depends on
 package effective

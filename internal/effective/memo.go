@@ -95,3 +95,10 @@ func (f *folded) weigh() int {
 	}
 	return n
 }
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}

@@ -66,7 +66,7 @@ func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 		all[i] = p.Number
 	}
 	split := slices.ContainsFunc(k.on[gateway.LevelService], func(a attachment) bool {
-		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(&a.target, s.Ref(), n) })
+		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return onPort(k.view, k.unread.numbers, &a.target, s.Ref(), n) })
 	})
 	if port != 0 || !split {
 		return []int32{port}

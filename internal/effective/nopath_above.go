@@ -83,9 +83,8 @@ func (reason *noPathReason) referringRoutes() iter.Seq2[*gateway.Route, bool] {
 
 // sendsToTarget reports whether a rule sends requests to the target, and to its port.
 func (reason *noPathReason) sendsToTarget(rule gateway.Rule) bool {
-	k := kindWalk{view: reason.view}
 	return slices.ContainsFunc(rule.Backends, func(b gateway.Backend) bool {
-		return b.Object == reason.target.Ref && (reason.target.Whole() || k.onPort(&reason.target, b.Object, b.Port))
+		return b.Object == reason.target.Ref && (reason.target.Whole() || onPort(reason.view, false, &reason.target, b.Object, b.Port))
 	})
 }
 

@@ -65,29 +65,47 @@ func (e *Effective) refOf(p *merge.Policy) *api.Ref {
 	return &ref
 }
 
-// emptyMessage returns the message for a policy without rules, which may replace the
-// policies above it; "" for other policies.
-func (e *Effective) emptyMessage(o *merge.Outcome) string {
-	return emptyMessage(o.Policy, o.Policy.Empty() && e.replaces(o.Policy))
-}
-
-// replaces reports whether a policy replaces another one as a whole.
-func (e *Effective) replaces(p *merge.Policy) bool {
-	return slices.ContainsFunc(e.Outcomes, func(o merge.Outcome) bool { return e.replacedBy(&o) == p })
-}
-
-func emptyMessage(p *merge.Policy, replaces bool) string {
-	switch {
-	case !p.Empty():
-		return ""
-	case replaces:
-		return "it has no rules, and the policies above it have no effect because of it"
-	default:
-		return "it has no rules"
-	}
-}
-
 // CompareItems orders effective policies by kind, then path.
 func CompareItems(a, b api.EffectivePolicy) int {
 	return cmp.Or(api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind), api.ComparePaths(a.Path, b.Path))
+}
+
+// lostGroup is a group of rules that protect, of a policy that lost rules of it to another.
+type lostGroup struct {
+	group      string
+	policy, to api.Ref
+}
+
+// unprotected returns the rules that policies on the path lost, of groups of rules that
+// protect and of which no rule is in effect. It is sorted by group and policies.
+func (e *Effective) unprotected() []api.LostProtection {
+	if !e.Kind.HasProtection() {
+		return nil
+	}
+	inForce := make(map[string]bool)
+	for i := range e.Rules {
+		if group, _ := e.Kind.ProtectionGroup(e.Rules[i].Key); e.Rules[i].Value != nil {
+			inForce[group] = true
+		}
+	}
+	lost := make(map[lostGroup][]string)
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		for _, l := range o.Lost {
+			group, rule := e.Kind.ProtectionGroup(l.Key)
+			if group == "" || inForce[group] || l.Value == nil {
+				continue
+			}
+			at := lostGroup{group, e.Ref(o.Policy), e.Ref(l.To.Policy)}
+			lost[at] = append(lost[at], rule)
+		}
+	}
+	var out []api.LostProtection
+	for at, rules := range lost {
+		out = append(out, api.LostProtection{Group: at.group, Rules: slices.Compact(slices.Sorted(slices.Values(rules))), Policy: at.policy, To: at.to})
+	}
+	slices.SortFunc(out, func(a, b api.LostProtection) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), api.CompareRefs(a.Policy, b.Policy), api.CompareRefs(a.To, b.To))
+	})
+	return out
 }

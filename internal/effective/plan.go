@@ -6,14 +6,9 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
-
-// root is where paths start: a gateway or a service.
-type root struct {
-	gateway *gateway.Gateway
-	service *gateway.Service
-}
 
 // plan is a scope resolved in a view: each root and route once.
 type plan struct {
@@ -23,23 +18,6 @@ type plan struct {
 	routes  orderedSet[*gateway.Route]
 	virtual orderedSet[api.Ref]
 	seen    together
-}
-
-// orderedSet is a set in insertion order.
-type orderedSet[T comparable] struct {
-	list []T
-	has  map[T]bool
-}
-
-func (o *orderedSet[T]) add(v T) {
-	if o.has[v] {
-		return
-	}
-	if o.has == nil {
-		o.has = make(map[T]bool)
-	}
-	o.has[v] = true
-	o.list = append(o.list, v)
 }
 
 // plan resolves a scope. Its cost depends only on what is under the objects of the
@@ -354,26 +332,6 @@ func (p *plan) rootsOf(r *gateway.Route) []root {
 
 func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
 
-func (r root) object() snapshot.Object {
-	if r.service != nil {
-		return r.service
-	}
-	return r.gateway
-}
-
-// Ref returns the reference of the object.
-func (r root) Ref() api.Ref { return r.object().Ref() }
-
-func (r root) isZero() bool { return r == root{} }
-
-// list returns the root, or nothing if it is zero.
-func (r root) list() []root {
-	if r.isZero() {
-		return nil
-	}
-	return []root{r}
-}
-
 func (p *plan) rootAt(ref api.Ref) root {
 	switch o := p.view.Get(ref).(type) {
 	case *gateway.Gateway:
@@ -393,4 +351,108 @@ func (p *plan) listenerSetAt(ref api.Ref) *gateway.ListenerSet {
 func (p *plan) routeAt(ref api.Ref) *gateway.Route {
 	r, _ := p.view.Get(ref).(*gateway.Route)
 	return r
+}
+
+// virtualTargets returns the targets of policies for which no objects exist, and the
+// backends that policies refer to.
+func virtualTargets(v *snapshot.View) []api.Ref {
+	var out orderedSet[api.Ref]
+	for _, k := range v.Kinds() {
+		if !hasVirtual(k) {
+			continue
+		}
+		for policy := range v.Policies(k.Ref()) {
+			for _, t := range v.Targets(policy) {
+				if t.Virtual {
+					out.add(t.Ref)
+				}
+			}
+		}
+	}
+	for ref := range v.Named() {
+		out.add(ref)
+	}
+	return out.list
+}
+
+func hasVirtual(k *policykind.Kind) bool {
+	for _, t := range k.Targets.Kinds {
+		if t.Virtual {
+			return true
+		}
+	}
+	return false
+}
+
+// addServicesOf adds the services that have a gateway as their waypoint.
+func (p *plan) addServicesOf(g *gateway.Gateway) {
+	for _, w := range waypointsOf(p.view) {
+		services := p.view.In(api.PolicyKind{Kind: gateway.KindService}, g.Namespace)
+		if waypointListener(w, g) != nil {
+			services = p.view.Objects(api.PolicyKind{Kind: gateway.KindService})
+		}
+		for o := range services {
+			s, ok := o.(*gateway.Service)
+			if namespace, name, named := waypointName(p.view, w, s); ok && named && namespace == g.Namespace && name == g.Name {
+				p.roots.add(root{service: s})
+			}
+		}
+	}
+}
+
+// sharingPath yields the routes that share a path of a route on a hostname of a gateway.
+func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, at := range (&plan{view: v}).rootsOf(r) {
+			if at.gateway == nil {
+				continue
+			}
+			for o := range v.Router(at.gateway, gateway.Reading{}).SharingPath(r) {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// portsMatter reports whether the policies on a listener depend on others on its port, in some
+// kind with policies.
+func portsMatter(v *snapshot.View) bool {
+	return notShared(v, api.SharedPort) || slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool {
+		return slices.Contains(k.Targets.Listeners, api.ListenerFirst)
+	})
+}
+
+// notShared reports whether some kind with policies must not share something.
+func notShared(v *snapshot.View, part api.SharedPart) bool {
+	return slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool { return slices.Contains(k.Targets.NotShared, part) })
+}
+
+// together are policies that have an effect on all of their targets or on none, and whose
+// other targets were looked up.
+type together map[*policykind.Policy]bool
+
+// from yields the targets of such policies on an object, of each policy once.
+func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		if !slices.ContainsFunc(v.Populated(), isTogether) {
+			return
+		}
+		for p := range v.On(object) {
+			if !isTogether(p.Kind) || seen[p] {
+				continue
+			}
+			seen[p] = true
+			for _, t := range v.Targets(p) {
+				if t.Selector == nil && !yield(t.Ref) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func isTogether(k *policykind.Kind) bool {
+	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }

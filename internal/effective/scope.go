@@ -49,37 +49,6 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 	return s
 }
 
-// virtualTargets returns the targets of policies for which no objects exist, and the
-// backends that policies refer to.
-func virtualTargets(v *snapshot.View) []api.Ref {
-	var out orderedSet[api.Ref]
-	for _, k := range v.Kinds() {
-		if !hasVirtual(k) {
-			continue
-		}
-		for policy := range v.Policies(k.Ref()) {
-			for _, t := range v.Targets(policy) {
-				if t.Virtual {
-					out.add(t.Ref)
-				}
-			}
-		}
-	}
-	for ref := range v.Named() {
-		out.add(ref)
-	}
-	return out.list
-}
-
-func hasVirtual(k *policykind.Kind) bool {
-	for _, t := range k.Targets.Kinds {
-		if t.Virtual {
-			return true
-		}
-	}
-	return false
-}
-
 // Parts yields scopes that together have all paths of a view, each once: one for each
 // gateway, then one for the services of each namespace, then one for virtual targets.
 // They allow pauses in a walk of a whole view.

@@ -9,6 +9,20 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
+// levels is a set of levels.
+type levels uint32
+
+func levelsOf(all ...gateway.Level) (out levels) {
+	for _, l := range all {
+		out |= 1 << l
+	}
+	return out
+}
+
+func (s levels) has(l gateway.Level) bool { return s&(1<<l) != 0 }
+
+const allLevels = ^levels(0)
+
 // shape describes the paths of a kind.
 type shape struct {
 	// gateway and mesh are set if paths start at gateways, and at services.
@@ -42,16 +56,6 @@ var levelNames = map[api.LevelName][]gateway.Level{
 	api.LevelRoute:            {gateway.LevelRoute},
 	api.LevelRule:             {gateway.LevelRule, gateway.LevelFilter},
 	api.LevelBackend:          {gateway.LevelBackend, gateway.LevelBackendPort},
-}
-
-// shape returns the shape of a kind.
-func (e *Engine) shape(k *policykind.Kind) *shape {
-	if s, ok := e.shapes.Get(k); ok {
-		return s.(*shape) //nolint:forcetypeassert // the cache holds nothing else
-	}
-	s := shapeOf(k)
-	e.shapes.Add(k, s)
-	return s
 }
 
 func shapeOf(k *policykind.Kind) *shape {

@@ -2,7 +2,6 @@ package effective
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -116,33 +115,4 @@ func unequal(k *kindWalk, p *policykind.Policy) string {
 		}
 	}
 	return ""
-}
-
-// sharingPath yields the routes that share a path of a route on a hostname of a gateway.
-func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		for _, at := range (&plan{view: v}).rootsOf(r) {
-			if at.gateway == nil {
-				continue
-			}
-			for o := range v.Router(at.gateway, gateway.Reading{}).SharingPath(r) {
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// portsMatter reports whether the policies on a listener depend on others on its port, in some
-// kind with policies.
-func portsMatter(v *snapshot.View) bool {
-	return notShared(v, api.SharedPort) || slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool {
-		return slices.Contains(k.Targets.Listeners, api.ListenerFirst)
-	})
-}
-
-// notShared reports whether some kind with policies must not share something.
-func notShared(v *snapshot.View, part api.SharedPart) bool {
-	return slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool { return slices.Contains(k.Targets.NotShared, part) })
 }

@@ -3,7 +3,6 @@ package effective
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -87,7 +86,7 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 			k.addWhole(s, gateway.LevelServiceNamespace)
 		}
 		k.addSections(s, k.on[gateway.LevelService], gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
-			return k.onPort(t, p.Service.Ref(), p.Port)
+			return onPort(k.view, k.unread.numbers, t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
@@ -99,7 +98,7 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 	}
 	if p.Backend != nil && !sameService(*p) {
 		k.addSections(s, w.onBackend(kind, p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
-			return k.onPort(t, p.Backend.Object, p.Backend.Port)
+			return onPort(k.view, k.unread.numbers, t, p.Backend.Object, p.Backend.Port)
 		})
 	}
 	s.exclude(k)
@@ -235,29 +234,6 @@ func clientOf(p *gateway.Path) string {
 		return p.Gateway.Namespace
 	}
 	return p.Client
-}
-
-// SelectsRule reports whether the sectionName of a policy's target selects the i-th rule
-// of a route: one without a name only in kinds whose profile says so (SEMANTICS section 5).
-func SelectsRule(k *policykind.Kind, r *gateway.Route, section string, i int) bool {
-	return (r.Rules[i].Name != "" || k.Targets.UnnamedRules) && r.RuleAt(section, i)
-}
-
-func onListener(t *policykind.Target, l *gateway.Listener) bool {
-	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
-}
-
-// onPort reports whether a target selects the port of a backend or service. The names of
-// the ports of other kinds than Service are not known: each may be the port.
-func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
-	if t.Port != 0 && t.Port != port || port == 0 {
-		return false
-	}
-	s, ok := k.view.Get(object).(*gateway.Service)
-	if !ok {
-		return t.Section == "" || object.Kind != gateway.KindService || object.Group != ""
-	}
-	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port || k.unread.numbers && t.Section == strconv.Itoa(int(port)))
 }
 
 // decideFromBelow has each policy decide how those above it are applied, in the order in

@@ -32,18 +32,13 @@ func MissingParent(v *snapshot.View, p gateway.Parent) string {
 	case *gateway.Gateway, *gateway.ListenerSet:
 		return p.NoListener(listenersOf(o))
 	case *gateway.Service:
-		return missingPort(p, o)
+		if by := (&gateway.Route{Parents: []gateway.Parent{p}}); len(by.PortsOf(o)) > 0 {
+			return ""
+		}
+		return o.Ref().String() + " does not have the port that the parentRef names"
 	default:
 		return p.Ref().String() + " does not exist"
 	}
-}
-
-// missingPort returns why a parentRef to a service refers to none of its ports.
-func missingPort(p gateway.Parent, s *gateway.Service) string {
-	if by := (&gateway.Route{Parents: []gateway.Parent{p}}); len(by.PortsOf(s)) > 0 {
-		return ""
-	}
-	return s.Ref().String() + " does not have the port that the parentRef names"
 }
 
 // RouteHint says which object or listener the parentRefs of a route that no parent accepts

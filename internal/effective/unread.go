@@ -24,20 +24,6 @@ func controllerOf(v *snapshot.View, g *gateway.Gateway) string {
 	return class.Controller
 }
 
-// levels is a set of levels.
-type levels uint32
-
-const allLevels = ^levels(0)
-
-func levelsOf(all ...gateway.Level) (out levels) {
-	for _, l := range all {
-		out |= 1 << l
-	}
-	return out
-}
-
-func (s levels) has(l gateway.Level) bool { return s&(1<<l) != 0 }
-
 // unread is which policies of a kind have no effect at a root.
 type unread struct {
 	levels     levels // at which they are attached

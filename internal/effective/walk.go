@@ -12,57 +12,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Walk calls visit for every path of the scope and every policy kind of the
-// view that has a policy on it; with empty, also where no policy is. It stops
-// at the first error, which is the budget's or visit's.
-func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
-	w := newWalk(e, v, s.kinds(v, empty), b, visit)
-	for i := range w.kinds {
-		w.kinds[i].empty = empty || slices.Contains(s.Empty, w.kinds[i].kind.Ref())
-	}
-	return w.walkPlan(s.plan(v))
-}
-
-// walkPlan visits all paths of a plan, each once.
-func (w *walk) walkPlan(p *plan) error {
-	for _, at := range p.roots.list {
-		w.enterRoot(at, p.listeners(at))
-		if err := w.rootPaths(w.listeners, true); err != nil {
-			return err
-		}
-		for r := range p.routesUnder(at) {
-			if err := w.throughRoute(r); err != nil {
-				return err
-			}
-		}
-	}
-	for _, s := range p.sets.list {
-		if at := p.gatewayOf(s); !at.isZero() && !p.roots.has[at] {
-			w.enterRoot(at, p.listeners(at))
-			if err := w.rootPaths(p.setListeners(at, s), false); err != nil {
-				return err
-			}
-		}
-	}
-	for _, r := range p.routes.list {
-		for _, at := range p.rootsOf(r) {
-			if p.roots.has[at] {
-				continue
-			}
-			w.enterRoot(at, p.listeners(at))
-			if err := w.throughRoute(r); err != nil {
-				return err
-			}
-		}
-	}
-	for _, ref := range p.virtual.list {
-		if err := w.virtualPath(ref); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // walk visits paths root by root, and under each root route by route.
 type walk struct {
 	engine *Engine
@@ -146,28 +95,6 @@ func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	})
 }
 
-// attachedTo returns the policies on an object that many paths share, by kind; nil if
-// there are none. It caches them.
-func (w *walk) attachedTo(object api.Ref) [][]attachment {
-	all, ok := w.shared[object]
-	if !ok {
-		if w.shared == nil {
-			w.shared = make(map[api.Ref][][]attachment)
-		}
-		all = w.findAttached(object)
-		w.shared[object] = all
-	}
-	return all
-}
-
-// ofKind returns the policies of a kind.
-func ofKind(all [][]attachment, kind int) []attachment {
-	if all == nil {
-		return nil
-	}
-	return all[kind]
-}
-
 // enterRoot makes a root the current one, and looks up the policies on it and above it.
 func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	w.root, w.listeners = r, listeners
@@ -222,61 +149,6 @@ func (w *walk) enterService(s *gateway.Service) {
 	}
 }
 
-// rootPaths visits the paths that end at the root, if it is walked as a whole, or at
-// one of the listeners.
-func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
-	switch {
-	case w.root.service != nil && whole:
-		return w.servicePath()
-	case w.root.gateway != nil:
-		return w.gatewayPaths(listeners, whole)
-	default:
-		return nil
-	}
-}
-
-// throughRoute visits the paths from the root through a route, none if there is no such root
-// or route.
-func (w *walk) throughRoute(r *gateway.Route) error {
-	if r == nil || w.root.isZero() {
-		return nil
-	}
-	if err := w.budget.Alive(); err != nil {
-		return err
-	}
-	if w.root.service != nil {
-		return w.meshRoute(r)
-	}
-	return w.gatewayRoute(r)
-}
-
-// gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
-	for i := range w.kinds {
-		k := &w.kinds[i]
-		if !k.shape.gateway {
-			continue
-		}
-		switch k.shape.gatewayEnd {
-		case gateway.LevelGateway:
-			if !whole {
-				continue
-			}
-			if err := w.path(i, gateway.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
-				return err
-			}
-		case gateway.LevelListener:
-			for _, d := range listeners {
-				if err := w.path(i, listenerPath(d)); err != nil {
-					return err
-				}
-			}
-		default:
-		}
-	}
-	return nil
-}
-
 func listenerPath(d gateway.ListenerMatch) gateway.Path {
 	return gateway.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
 }
@@ -304,36 +176,6 @@ func (w *walk) enterRoute(r *gateway.Route) {
 		on := &w.kinds[i].on[gateway.LevelRoute]
 		*on = w.kinds[i].sharing.counted(*on)
 	}
-}
-
-func (w *walk) gatewayRoute(r *gateway.Route) error {
-	if w.labels == nil || w.namespace != r.Namespace {
-		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
-	}
-	w.accepting = w.accepting[:0]
-	for _, d := range w.listeners {
-		if d.Accepts(r, w.labels) {
-			w.accepting = append(w.accepting, d)
-		}
-	}
-	if len(w.accepting) == 0 {
-		return nil
-	}
-	w.enterRoute(r)
-	for i := range w.kinds {
-		k := &w.kinds[i]
-		if !k.shape.gateway || k.shape.gatewayEnd < gateway.LevelRoute || !k.shape.includesRoute(r.Kind) {
-			continue
-		}
-		for _, d := range w.accepting {
-			p := listenerPath(d)
-			p.Route = r
-			if err := w.belowRoute(i, k.shape.gatewayEnd, p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // belowRoute visits the paths of a kind from a route on.
@@ -373,12 +215,6 @@ func (w *walk) backendPaths(kind int, p gateway.Path) error {
 	return nil
 }
 
-// reaches reports whether a route is allowed to send traffic to a backend: in another
-// namespace, only by a ReferenceGrant.
-func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
-	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
-}
-
 // virtualPath visits the path of a virtual target, or of a backend that policies refer to.
 func (w *walk) virtualPath(ref api.Ref) error {
 	var ports []int32
@@ -405,7 +241,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 		}
 		if len(ports) > 0 && len(s.layers) == 0 {
 			k.addSections(s, all, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
-				return slices.ContainsFunc(ports, func(port int32) bool { return k.onPort(t, ref, port) })
+				return slices.ContainsFunc(ports, func(port int32) bool { return onPort(k.view, k.unread.numbers, t, ref, port) })
 			})
 		}
 		s.exclude(k)
@@ -540,11 +376,4 @@ func (w *walk) effective() *Effective {
 		w.pool = w.pool[1:]
 	}
 	return e
-}
-
-// sameService reports whether the path ends at the service that it starts at, as does
-// that of a mesh's route to its own parent. Policies on the service are then only at
-// the root of the path.
-func sameService(p gateway.Path) bool {
-	return p.Service != nil && p.Backend.Object == p.Service.Ref()
 }

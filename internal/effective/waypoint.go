@@ -78,22 +78,6 @@ func servesServices(v *snapshot.View, w *api.ProfileWaypoints, g *gateway.Gatewa
 	return !ok || slices.Contains(w.Purpose.Values, value)
 }
 
-// addServicesOf adds the services that have a gateway as their waypoint.
-func (p *plan) addServicesOf(g *gateway.Gateway) {
-	for _, w := range waypointsOf(p.view) {
-		services := p.view.In(api.PolicyKind{Kind: gateway.KindService}, g.Namespace)
-		if waypointListener(w, g) != nil {
-			services = p.view.Objects(api.PolicyKind{Kind: gateway.KindService})
-		}
-		for o := range services {
-			s, ok := o.(*gateway.Service)
-			if namespace, name, named := waypointName(p.view, w, s); ok && named && namespace == g.Namespace && name == g.Name {
-				p.roots.add(root{service: s})
-			}
-		}
-	}
-}
-
 // waypointsOf returns the definitions of waypoints of all kinds, those that find the same
 // gateways once.
 func waypointsOf(v *snapshot.View) []*api.ProfileWaypoints {

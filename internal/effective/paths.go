@@ -1,0 +1,144 @@
+package effective
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Walk calls visit for every path of the scope and every policy kind of the
+// view that has a policy on it; with empty, also where no policy is. It stops
+// at the first error, which is the budget's or visit's.
+func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
+	w := newWalk(e, v, s.kinds(v, empty), b, visit)
+	for i := range w.kinds {
+		w.kinds[i].empty = empty || slices.Contains(s.Empty, w.kinds[i].kind.Ref())
+	}
+	return w.walkPlan(s.plan(v))
+}
+
+// walkPlan visits all paths of a plan, each once.
+func (w *walk) walkPlan(p *plan) error {
+	for _, at := range p.roots.list {
+		w.enterRoot(at, p.listeners(at))
+		if err := w.rootPaths(w.listeners, true); err != nil {
+			return err
+		}
+		for r := range p.routesUnder(at) {
+			if err := w.throughRoute(r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range p.sets.list {
+		if at := p.gatewayOf(s); !at.isZero() && !p.roots.has[at] {
+			w.enterRoot(at, p.listeners(at))
+			if err := w.rootPaths(p.setListeners(at, s), false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range p.routes.list {
+		for _, at := range p.rootsOf(r) {
+			if p.roots.has[at] {
+				continue
+			}
+			w.enterRoot(at, p.listeners(at))
+			if err := w.throughRoute(r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, ref := range p.virtual.list {
+		if err := w.virtualPath(ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rootPaths visits the paths that end at the root, if it is walked as a whole, or at
+// one of the listeners.
+func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
+	switch {
+	case w.root.service != nil && whole:
+		return w.servicePath()
+	case w.root.gateway != nil:
+		return w.gatewayPaths(listeners, whole)
+	default:
+		return nil
+	}
+}
+
+// throughRoute visits the paths from the root through a route, none if there is no such root
+// or route.
+func (w *walk) throughRoute(r *gateway.Route) error {
+	if r == nil || w.root.isZero() {
+		return nil
+	}
+	if err := w.budget.Alive(); err != nil {
+		return err
+	}
+	if w.root.service != nil {
+		return w.meshRoute(r)
+	}
+	return w.gatewayRoute(r)
+}
+
+// gatewayPaths visits the paths that end at the gateway or at a listener.
+func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
+	for i := range w.kinds {
+		k := &w.kinds[i]
+		if !k.shape.gateway {
+			continue
+		}
+		switch k.shape.gatewayEnd {
+		case gateway.LevelGateway:
+			if !whole {
+				continue
+			}
+			if err := w.path(i, gateway.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
+				return err
+			}
+		case gateway.LevelListener:
+			for _, d := range listeners {
+				if err := w.path(i, listenerPath(d)); err != nil {
+					return err
+				}
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+func (w *walk) gatewayRoute(r *gateway.Route) error {
+	if w.labels == nil || w.namespace != r.Namespace {
+		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
+	}
+	w.accepting = w.accepting[:0]
+	for _, d := range w.listeners {
+		if d.Accepts(r, w.labels) {
+			w.accepting = append(w.accepting, d)
+		}
+	}
+	if len(w.accepting) == 0 {
+		return nil
+	}
+	w.enterRoute(r)
+	for i := range w.kinds {
+		k := &w.kinds[i]
+		if !k.shape.gateway || k.shape.gatewayEnd < gateway.LevelRoute || !k.shape.includesRoute(r.Kind) {
+			continue
+		}
+		for _, d := range w.accepting {
+			p := listenerPath(d)
+			p.Route = r
+			if err := w.belowRoute(i, k.shape.gatewayEnd, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
