@@ -20,7 +20,7 @@ func (e *Effective) route() *api.EffectiveRoute {
 	}
 	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
 	for _, f := range e.member.places {
-		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
+		shown := api.EffectiveField{Field: f.at, Rule: f.rule.String()}
 		if value, origin, ok := e.valueOf(f.rule); ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
@@ -113,9 +113,6 @@ func parseIndex(step string) (int, bool) {
 	i, err := strconv.Atoi(strings.TrimSuffix(text, "]"))
 	return i, err == nil
 }
-
-// fieldAddress formats a field path, as in spec.rules[0].filters.
-func fieldAddress(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
 
 // ResolveConflicts resolves conflicts between kinds that control the same field of a
 // route on one path: the value of a direct kind wins over that of an inherited one

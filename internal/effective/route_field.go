@@ -25,7 +25,7 @@ type member struct {
 // field is where a member has a field that the kind controls.
 type field struct {
 	rule merge.Key
-	at   []string // in the route; a list's item is written [1]
+	at   string // in the route, as in spec.rules[0].filters
 }
 
 type memberKey struct {
@@ -87,7 +87,7 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 // fieldCursor is a position in a route.
 type fieldCursor struct {
 	rule   int // index in spec.rules
-	at     []string
+	at     string
 	member string
 }
 
@@ -118,11 +118,11 @@ func (c fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	}
 	value := content[s.Name]
 	next := c
-	next.at = append(slices.Clip(c.at), s.Name)
+	next.at = strings.TrimPrefix(c.at+"."+s.Name, ".")
 	if !s.List {
 		return next.find(value, rest)
 	}
-	if list, _ := value.([]any); slices.Equal(next.at, []string{"spec", "rules"}) {
+	if list, _ := value.([]any); next.at == "spec.rules" {
 		return next.findRule(list, rest)
 	}
 	return next.findItems(value, rest)
@@ -133,7 +133,7 @@ func (c fieldCursor) findRule(list []any, rest []policykind.Segment) []fieldValu
 	if c.rule < len(list) {
 		rule = list[c.rule]
 	}
-	c.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", c.rule))
+	c.at = fmt.Sprintf("%s[%d]", c.at, c.rule)
 	return c.find(rule, rest)
 }
 
@@ -142,7 +142,7 @@ func (c fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 	list, _ := value.([]any)
 	for i, item := range list {
 		next := c
-		next.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", i))
+		next.at = fmt.Sprintf("%s[%d]", c.at, i)
 		next.member = next.memberName()
 		out = append(out, next.find(item, rest)...)
 	}
@@ -153,7 +153,7 @@ func (c fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 func (c fieldCursor) firstWith(list []any, name string) (any, fieldCursor) {
 	for i, item := range list {
 		if content, _ := item.(map[string]any); content[name] != nil {
-			c.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", i))
+			c.at = fmt.Sprintf("%s[%d]", c.at, i)
 			return content, c
 		}
 	}
@@ -162,11 +162,11 @@ func (c fieldCursor) firstWith(list []any, name string) (any, fieldCursor) {
 
 // memberName returns the name of an item: its field path below the rule.
 func (c fieldCursor) memberName() string {
-	at := c.at[1:] // spec
-	if len(at) > 2 && at[0] == "rules" {
-		at = at[2:]
+	at := strings.TrimPrefix(c.at, "spec.")
+	if rule, below, ok := strings.Cut(at, "."); ok && strings.HasPrefix(rule, "rules[") {
+		return below
 	}
-	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[")
+	return at
 }
 
 // isEmpty reports whether a value counts as unset: null, or an empty string, list or

@@ -72,10 +72,10 @@ type kindWalk struct {
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
-	w.kinds = make([]kindWalk, len(kinds))
+	w.kinds, w.all = make([]kindWalk, len(kinds)), make([]int, len(kinds))
 	for i, k := range kinds {
 		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
-		w.all = append(w.all, i)
+		w.all[i] = i
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels.has(gateway.LevelRouteNamespace)
 	}
 	return w
