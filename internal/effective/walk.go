@@ -62,7 +62,7 @@ type kindWalk struct {
 	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
 	// on are the policies on the object at each level of the current paths; those on
 	// listener sets and backends are looked up for each path.
-	on       [gateway.LevelObject][]attachment
+	on       [gateway.LevelRoute + 1][]attachment
 	waypoint *gateway.Gateway // of the service that is the root
 	unread   unread           // at the root
 	sharing  sharing
@@ -101,7 +101,7 @@ func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		route := k.on[gateway.LevelRoute][:0]
-		k.on, k.waypoint, k.unread = [gateway.LevelObject][]attachment{gateway.LevelRoute: route}, nil, unread{}
+		k.on, k.waypoint, k.unread = [gateway.LevelRoute + 1][]attachment{gateway.LevelRoute: route}, nil, unread{}
 	}
 	w.enter(gateway.LevelMesh, api.Ref{Kind: gateway.KindMesh}, w.all)
 	if r.service != nil {
