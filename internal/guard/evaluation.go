@@ -24,7 +24,6 @@ type evaluation struct {
 
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
-	gained          gainedRules
 	reach           reachCheck
 	schema          schemaViolations
 	requirements    requirements
@@ -114,7 +113,7 @@ func (ev *evaluation) decision() *Decision {
 		Denials: ev.found(api.Deny), Warnings: ev.found(api.Warn), Audits: ev.found(api.Audit),
 		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count(), Unreached: ev.blast.unreached.count()},
 		Lost:    ev.blast.lost(),
-		Gained:  ev.gained.list(),
+		Gained:  ev.blast.gained.list(),
 		Moved:   ev.ruleLosses.moved,
 		After:   ev.after,
 		Cut:     ev.truncated,

@@ -89,12 +89,8 @@ func (v *View) apply(c Change) {
 		v.objects.set(at, c.Object)
 	}
 	v.replaceConstraint(old, c.Object)
-	for index, key := range v.links(c.Object) {
-		index.put(key, c.Object)
-	}
-	for index, key := range v.links(old) { // most updates change none
-		index.removeUnless(key, c.Object)
-	}
+	v.links(c.Object, func(index link, key string) { index.put(key, c.Object) })
+	v.links(old, func(index link, key string) { index.removeUnless(key, c.Object) }) // most updates change none
 }
 
 // count counts an object of a kind that was deleted or created.
@@ -117,38 +113,36 @@ func shareMatches(old, edited Object) {
 	}
 }
 
-// links yields the keys of an object, nil for none, in the indexes.
-func (v *View) links(o Object) iter.Seq2[link, string] {
-	return func(yield func(link, string) bool) {
-		all := func(i link, keys iter.Seq[string]) bool { // reports whether to continue
-			for at := range keys {
-				if !yield(i, at) {
-					return false
-				}
-			}
-			return true
+// links visits the keys of an object, nil for none, in the indexes.
+func (v *View) links(o Object, visit func(link, string)) {
+	for at := range v.referenceKeys(o) {
+		visit(&v.byReference, at)
+	}
+	switch o := o.(type) {
+	case *gateway.Gateway:
+		visit(&v.byClass, key(o.Class, o.Namespace, o.Name))
+	case *gateway.ListenerSet:
+		visit(&v.bySet, setKey(o))
+	case *gateway.Route:
+		for _, p := range o.Parents {
+			visit(&v.byParent, parentKey(p, o))
 		}
-		if !all(&v.byReference, v.referenceKeys(o)) {
-			return
+		for at := range hostKeys(o) {
+			visit(&v.byHost, at)
 		}
-		switch o := o.(type) {
-		case *gateway.Gateway:
-			yield(&v.byClass, key(o.Class, o.Namespace, o.Name))
-		case *gateway.ListenerSet:
-			yield(&v.bySet, setKey(o))
-		case *gateway.Route:
-			_ = all(&v.byParent, parentKeys(o)) && all(&v.byHost, hostKeys(o)) && all(&v.byBackend, backendKeys(o))
-		case *policykind.Policy:
-			for _, t := range o.Targets {
-				if t.Selector != nil && !yield(&v.selecting, selectKey(t, o)) || t.Selector == nil && !yield(&v.byTarget, targetKey(t, o)) {
-					return
-				}
+		for at := range backendKeys(o) {
+			visit(&v.byBackend, at)
+		}
+	case *policykind.Policy:
+		for _, t := range o.Targets {
+			if t.Selector != nil {
+				visit(&v.selecting, selectKey(t, o))
+			} else {
+				visit(&v.byTarget, targetKey(t, o))
 			}
-			for _, b := range o.Backends {
-				if !yield(&v.naming, targetKey(policykind.Target{Ref: b.Object}, o)) {
-					return
-				}
-			}
+		}
+		for _, b := range o.Backends {
+			visit(&v.naming, targetKey(policykind.Target{Ref: b.Object}, o))
 		}
 	}
 }
@@ -159,14 +153,8 @@ func setKey(s *gateway.ListenerSet) string {
 	return key(s.GatewayNamespace, s.GatewayName, s.Ref().Kind, s.Namespace, s.Name)
 }
 
-func parentKeys(r *gateway.Route) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, p := range r.Parents {
-			if !yield(key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)) {
-				return
-			}
-		}
-	}
+func parentKey(p gateway.Parent, r *gateway.Route) string {
+	return key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
 }
 
 // hostKeys yields the keys of a route in byHost. "" stands for a route without
