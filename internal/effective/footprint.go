@@ -105,8 +105,42 @@ func (t tracer) addHostnames(r *gateway.Route) {
 			for _, h := range chain[1:] {
 				t.related[hostnameAt(gateway.KindGateway, p.Namespace, p.Name, h)] = true
 			}
+			for _, h := range chain {
+				t.touched[withinHostnameAt(p, h)] = true
+			}
 		}
 	}
+}
+
+// relateRequests adds the hostnames of a route as related, whose requests routes with such
+// hostnames, or more specific ones, may give it.
+func (t tracer) relateRequests(r *gateway.Route) {
+	for _, p := range r.Parents {
+		if set, ok := t.view.Get(p.Ref()).(*gateway.ListenerSet); ok {
+			p.Namespace, p.Name = set.GatewayNamespace, set.GatewayName
+		}
+		for _, chain := range r.HostnameChains() {
+			t.related[withinHostnameAt(p, chain[0])] = true
+			for _, h := range chain {
+				t.related[hostnameAt(gateway.KindGateway, p.Namespace, p.Name, h)] = true
+			}
+		}
+	}
+}
+
+// relateRequestsTo is relateRequests for a route, or for those that send requests to a backend.
+func (t tracer) relateRequestsTo(ref api.Ref) {
+	if r, ok := t.view.Get(ref).(*gateway.Route); ok {
+		t.relateRequests(r)
+	}
+	for r := range t.view.RoutesTo(ref) {
+		t.relateRequests(r)
+	}
+}
+
+// withinHostnameAt stands for requests for a hostname at a gateway, or a more specific one.
+func withinHostnameAt(p gateway.Parent, hostname string) api.Ref {
+	return hostnameAt("Within", p.Namespace, p.Name, hostname)
 }
 
 // hostnameAt stands for the requests for a hostname at a gateway or listener set.
@@ -226,9 +260,26 @@ func (t tracer) addChange(o snapshot.Object) {
 		}
 		t.relateDependencies(o)
 	}
-	if s, ok := o.(*gateway.ListenerSet); ok {
-		t.touched[hostnameAt(gateway.KindGateway, s.GatewayNamespace, s.GatewayName, "")] = true
-		t.related[hostnameAt(s.Ref().Kind, s.Namespace, s.Name, "")] = true
+	switch o := o.(type) {
+	case *gateway.ListenerSet:
+		t.touched[hostnameAt(gateway.KindGateway, o.GatewayNamespace, o.GatewayName, "")] = true
+		t.related[hostnameAt(o.Ref().Kind, o.Namespace, o.Name, "")] = true
+		t.relateOtherParents(o.Ref())
+	case *gateway.Gateway:
+		t.relateOtherParents(o.Ref())
+		for set := range t.view.SetsOf(o) {
+			t.relateOtherParents(set.Ref())
+		}
+	}
+}
+
+// relateOtherParents adds as related where else the routes of a gateway or listener set are:
+// clients may follow their service there.
+func (t tracer) relateOtherParents(of api.Ref) {
+	for r := range t.view.RoutesOf(of) {
+		for _, p := range r.Parents {
+			t.relate(p.Ref())
+		}
 	}
 }
 
@@ -252,6 +303,9 @@ func (t tracer) addPolicy(p *policykind.Policy) {
 			t.touched[anything] = true
 		case target.Selector == nil:
 			t.touch(target.Ref)
+			if p.HasOverrides() {
+				t.relateRequestsTo(target.Ref)
+			}
 		}
 	}
 	for _, b := range p.Backends {
