@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
+
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/snapshot"
 )

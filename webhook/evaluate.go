@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	admissionv1 "k8s.io/api/admission/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
