@@ -17,20 +17,19 @@ import (
 	"overrule.dev/overrule/internal/cliflag"
 )
 
-// The formats of CI systems.
-const (
-	formatGitHub   printers.Format = "github"
-	formatSARIF    printers.Format = "sarif"
-	formatJUnit    printers.Format = "junit"
-	formatGitLab   printers.Format = "gitlab"
-	formatMarkdown printers.Format = "markdown"
-)
-
 // reportFormats are the formats of commands with findings, changeFormats those of diff.
 var (
-	reportFormats = append(slices.Clone(printers.Formats), formatGitHub, formatSARIF, formatJUnit, formatGitLab, formatMarkdown)
-	changeFormats = append(slices.Clone(printers.Formats), formatMarkdown)
+	reportFormats = append(slices.Clone(printers.Formats), namesOf(report.Formats)...)
+	changeFormats = append(slices.Clone(printers.Formats), report.Markdown)
 )
+
+func namesOf(formats []report.Format) []printers.Format {
+	var out []printers.Format
+	for _, f := range formats {
+		out = append(out, printers.Format(f.Name))
+	}
+	return out
+}
 
 // failOn is which findings make a command exit with 1.
 type failOn string
@@ -110,18 +109,18 @@ func (f *reportFlags) validate() error {
 // isReport reports whether some output is in the format of a CI system, for which a
 // report is built.
 func (f *reportFlags) isReport() bool {
-	return f.has(func(format printers.Format) bool { return !slices.Contains(printers.Formats, format) })
+	return f.has(func(format *report.Format) bool { return format != nil })
 }
 
 // showsChanges reports whether some output shows effective policies before and after a
-// change: Markdown does, and GitHub's job summary is Markdown.
+// change.
 func (f *reportFlags) showsChanges() bool {
-	return f.has(func(format printers.Format) bool { return format == formatMarkdown || format == formatGitHub })
+	return f.has(func(format *report.Format) bool { return format != nil && format.ShowsChanges })
 }
 
-// has reports whether some output is in a format.
-func (f *reportFlags) has(is func(printers.Format) bool) bool {
-	return is(f.format) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(o.format) })
+// has reports whether some output is in a format, which is nil for one of printers.
+func (f *reportFlags) has(is func(*report.Format) bool) bool {
+	return is(report.FormatOf(string(f.format))) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(report.FormatOf(string(o.format))) })
 }
 
 // commandResult is the result of a command: show writes it in the formats of printers,
@@ -134,13 +133,13 @@ type commandResult struct {
 // writeResult writes a result to stdout and to the files of the flags.
 func (a *app) writeResult(f *reportFlags, r commandResult) error {
 	var errs []error
-	errs = append(errs, r.write(f, printers.Printer{Out: a.Out, Format: f.format, Color: a.color}))
-	if f.format == formatGitHub {
+	errs = append(errs, r.write(printers.Printer{Out: a.Out, Format: f.format, Color: a.color}))
+	if f.format == report.GitHub {
 		errs = append(errs, a.addJobSummary(r.report))
 	}
 	for _, file := range f.outputs {
 		var text bytes.Buffer
-		err := r.write(f, printers.Printer{Out: &text, Format: file.format})
+		err := r.write(printers.Printer{Out: &text, Format: file.format})
 		if err == nil {
 			err = os.WriteFile(file.path, text.Bytes(), 0o644) //nolint:gosec // as redirected output; other steps of a pipeline read it
 		}
@@ -152,23 +151,12 @@ func (a *app) writeResult(f *reportFlags, r commandResult) error {
 }
 
 // write writes the result in the format of a printer.
-func (r *commandResult) write(f *reportFlags, p printers.Printer) error {
-	var text []byte
-	var err error
-	switch p.Format {
-	case formatGitHub:
-		return r.report.GitHub(p.Out)
-	case formatSARIF:
-		text, err = r.report.SARIF()
-	case formatJUnit:
-		text, err = r.report.JUnit(f.failOn == failOnWarn)
-	case formatGitLab:
-		text, err = r.report.GitLab()
-	case formatMarkdown:
-		text = []byte(r.report.Markdown(report.CommentLimit))
-	default:
+func (r *commandResult) write(p printers.Printer) error {
+	format := report.FormatOf(string(p.Format))
+	if format == nil {
 		return r.show(p)
 	}
+	text, err := format.Text(r.report)
 	if err != nil {
 		return fmt.Errorf("write the result as %s: %w", p.Format, err)
 	}

@@ -12,7 +12,7 @@ func changeTable(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
 		items := changesOf(l, o)
 		w.blankLine()
 		w.line(w.changeHeading(o, items))
-		for _, g := range groupBy(items, changeKey) {
+		for _, g := range GroupBy(items, changeKey) {
 			c := g[0]
 			for _, head := range w.pathHeadings(c.PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
 				w.line("  ", head)
@@ -76,8 +76,12 @@ func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 	if v == nil {
 		return nil
 	}
+	return RuleLines(sign, rule, v, Lines(v.Value, diffValue))
+}
+
+// RuleLines returns the lines of a diff for the value of a rule, of which value has the lines.
+func RuleLines(sign, rule string, v *api.RuleValue, value []string) []string {
 	from := "  from " + v.From.Kind + " " + policyName(v.From, v.Block)
-	value := lines(v.Value, diffValue)
 	if v.Redacted {
 		value = []string{redacted}
 	}
@@ -94,5 +98,5 @@ func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 // changeKey returns a key that is equal for changes that differ only in their path.
 func changeKey(c api.Change) string {
 	c.Path = nil
-	return compact(c)
+	return Compact(c)
 }

@@ -15,7 +15,7 @@ func writeExplanations(w *textWriter, l *api.ExplanationList) {
 
 func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {
 	root := &node{}
-	for _, g := range groupBy(l.Items, explanationKey) {
+	for _, g := range GroupBy(l.Items, explanationKey) {
 		x := g[0]
 		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
@@ -136,7 +136,7 @@ func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 // their path.
 func explanationKey(x api.Explanation) string {
 	x.Path = nil
-	return compact(x)
+	return Compact(x)
 }
 
 func explanationPaths(items []api.Explanation) [][]api.PathElement {

@@ -6,8 +6,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// groupBy groups items by a key, in the order of the first item of each group.
-func groupBy[T any](items []T, key func(T) string) [][]T {
+// GroupBy groups items by a key, in the order of the first item of each group.
+func GroupBy[T any](items []T, key func(T) string) [][]T {
 	at := make(map[string]int)
 	var out [][]T
 	for _, item := range items {

@@ -182,9 +182,9 @@ func TestLongValues(t *testing.T) {
 	long := map[string]any{"text": strings.Repeat("ä", 100)}
 	assert.Equal(t, "[äää…", strings.ReplaceAll(short([]string{long["text"].(string)}, 6), `"`, ""))
 	assert.Equal(t, "<b>", strings.Trim(short("<b>", 60), `"`), "no HTML escapes")
-	assert.Equal(t, []string{"text: " + strings.Repeat("ä", 100)}, lines(long, 100))
-	assert.Equal(t, []string{`[1,2]`}, lines([]any{1, 2}, 100))
-	assert.Equal(t, "?", compact(func() {}))
+	assert.Equal(t, []string{"text: " + strings.Repeat("ä", 100)}, Lines(long, 100))
+	assert.Equal(t, []string{`[1,2]`}, Lines([]any{1, 2}, 100))
+	assert.Equal(t, "?", Compact(func() {}))
 }
 
 func TestManyPathsAreCounted(t *testing.T) {

@@ -109,8 +109,8 @@ func (w *textWriter) table(header []string, rows [][]cell) {
 	_ = out.Flush()
 }
 
-// compact returns a value as JSON on one line.
-func compact(v any) string {
+// Compact returns a value as JSON on one line.
+func Compact(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -122,22 +122,22 @@ func compact(v any) string {
 
 // short returns a value as JSON on one line, truncated to a length.
 func short(v any, most int) string {
-	s := []rune(compact(v))
+	s := []rune(Compact(v))
 	if len(s) <= most {
 		return string(s)
 	}
 	return string(s[:most-1]) + "…"
 }
 
-// lines returns a value as one line of JSON, or as YAML if that would be longer
+// Lines returns a value as one line of JSON, or as YAML if that would be longer
 // than most.
-func lines(v any, most int) []string {
-	if s := compact(v); utf8.RuneCountInString(s) <= most {
+func Lines(v any, most int) []string {
+	if s := Compact(v); utf8.RuneCountInString(s) <= most {
 		return []string{s}
 	}
 	data, err := yaml.Marshal(v)
 	if err != nil {
-		return []string{compact(v)}
+		return []string{Compact(v)}
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
@@ -162,7 +162,7 @@ func stateStyle(s api.State) style {
 
 // policyName returns a policy with the block.
 func policyName(policy api.Ref, block string) string {
-	if block == "bare" {
+	if block == "" || block == "bare" {
 		return policy.Key()
 	}
 	return policy.Key() + " (" + block + ")"

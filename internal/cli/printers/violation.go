@@ -23,7 +23,7 @@ func violationTable(w *textWriter, l *api.ViolationList) {
 // violationTree writes equal violations once, with all their paths.
 func violationTree(w *textWriter, l *api.ViolationList) {
 	root := &node{}
-	for _, g := range groupBy(l.Items, violationKey) {
+	for _, g := range GroupBy(l.Items, violationKey) {
 		top := root.add(w.violationHeading(g[0]))
 		for _, v := range g {
 			top.add(w.paint(plain, api.PathText(v.Path)))
@@ -55,5 +55,5 @@ func actionStyle(a api.Action) style {
 // their path and its end.
 func violationKey(v api.Violation) string {
 	v.Path, v.Object, v.Field = nil, api.Ref{}, ""
-	return compact(v)
+	return Compact(v)
 }

@@ -15,13 +15,12 @@ const zeroWidthSpace = "\u200b"
 const markup = "&<>`*_[]|\\~$#@"
 
 // Some sequences have a meaning on GitHub and GitLab in the text of a page, after Markdown
-// and entities are read: mentions, references to issues, and emoji. The first group is
-// separated from what follows.
+// and entities are read. Their first group is separated from what follows. An address and a
+// mention, which can be part of one, are links in fixed width as well; references to issues
+// and emoji are not.
 var (
-	user      = regexp.MustCompile(`^@[\w\[-]`)
-	reference = regexp.MustCompile(`^(?:[#!$&%~^]|(?i:GH)-)\d`)
-	shortcode = regexp.MustCompile(`^:[\w+-]+:`)
-	address   = regexp.MustCompile(`^(?i:://|www\.)`)
+	links      = regexp.MustCompile(`^(?:((?i)://|www\.)|(@)[\w\[-])`)
+	references = regexp.MustCompile(`^(?i:([#!$&%~^]|GH-)\d|(:)[\w+-]+:)`)
 )
 
 // text returns a text as Markdown, and as HTML, that shows it as it is: no markup, link,
@@ -58,27 +57,17 @@ func escape(s, lineBreak string, separate bool) string {
 }
 
 // separated returns the length of what a text starts with and has to be separated from
-// what follows; 0 for nothing. An address and a mention, which can be part of one, are
-// links in fixed width as well.
-func separated(s string, references bool) int {
+// what follows; 0 for nothing.
+func separated(s string, withReferences bool) int {
 	if !strings.Contains("@#!$&%~^:gGwW", s[:1]) {
 		return 0
 	}
 	head := s[:min(len(s), 100)]
-	if at := address.FindString(head); at != "" {
-		return len(at)
+	if m := links.FindStringSubmatch(head); m != nil {
+		return len(m[1]) + len(m[2])
 	}
-	if user.MatchString(head) {
-		return 1
-	}
-	if !references {
-		return 0
-	}
-	if at := reference.FindString(head); at != "" {
-		return len(at) - 1
-	}
-	if shortcode.MatchString(head) {
-		return 1
+	if m := references.FindStringSubmatch(head); m != nil && withReferences {
+		return len(m[1]) + len(m[2])
 	}
 	return 0
 }
@@ -89,7 +78,7 @@ func escaped(r rune, lineBreak string) string {
 		return lineBreak
 	case r == '\t':
 		return " "
-	case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+	case isHidden(r):
 		return string(utf8.RuneError)
 	case strings.ContainsRune(markup, r):
 		return fmt.Sprintf("&#%d;", r)
@@ -100,25 +89,17 @@ func escaped(r rune, lineBreak string) string {
 // fence returns a block of code. Its fence is longer than any in the content.
 func fence(language, content string) string {
 	content = strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+		if r != '\n' && r != '\t' && isHidden(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, content)
-	marks := strings.Repeat("`", max(3, longestRun(content, '`')+1))
+	marks := "```"
+	for strings.Contains(content, marks) {
+		marks += "`"
+	}
 	return marks + language + "\n" + strings.TrimSuffix(content, "\n") + "\n" + marks + "\n"
 }
 
-// longestRun returns the length of the longest sequence of a character.
-func longestRun(s string, of rune) int {
-	longest, run := 0, 0
-	for _, r := range s {
-		if r != of {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
+// isHidden reports whether a character is not shown, or changes how others are.
+func isHidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

@@ -1,9 +1,8 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -20,59 +19,54 @@ const (
 	githubTitle       = 255
 )
 
-// GitHub writes the findings as workflow commands, which GitHub's runner shows as
-// annotations of files and lines. Of each type, it shows the first ten of a step: if there
-// are more, the tenth annotation gives their number, and they follow as plain lines in a
-// group of the log.
-func (r *Report) GitHub(w io.Writer) error {
-	var out strings.Builder
-	var rest []Finding
-	for _, all := range r.bySeverity() {
-		shown := all
-		if len(all) > githubAnnotations {
-			shown = all[:githubAnnotations-1]
-			rest = append(rest, all[len(shown):]...)
+// githubText returns the findings as workflow commands, which GitHub's runner shows as
+// annotations of files and lines. Of each type, it shows the first ten of a step: if there are
+// more, the tenth annotation gives their number, and they follow as plain lines in a group of
+// the log.
+func githubText(r *Report) ([]byte, error) {
+	var lines, rest []string
+	for all := r.rows(); len(all) > 0; {
+		n := 1
+		for n < len(all) && all[n].Severity == all[0].Severity {
+			n++
 		}
-		for _, f := range shown {
-			out.WriteString(annotation(f) + "\n")
+		shown := n
+		if n > githubAnnotations {
+			shown = githubAnnotations - 1
 		}
-		if len(shown) < len(all) {
-			out.WriteString(moreAnnotations(all[len(shown):]) + "\n")
+		for _, w := range all[:shown] {
+			lines = append(lines, annotation(w))
 		}
+		if shown < n {
+			lines = append(lines, moreAnnotations(all[0].Severity, n-shown))
+		}
+		for _, w := range all[shown:n] {
+			rest = append(rest, logLine(w.line))
+		}
+		all = all[n:]
 	}
 	if len(rest) > 0 {
-		out.WriteString(command("group", nil, api.Plural(len(rest), "more finding")) + "\n")
-		for _, f := range rest {
-			out.WriteString(logLine(f) + "\n")
-		}
-		out.WriteString(command("endgroup", nil, "") + "\n")
+		lines = append(lines, command("group", nil, api.Plural(len(rest), "more finding")))
+		lines = append(append(lines, rest...), command("endgroup", nil, ""))
 	}
-	if _, err := io.WriteString(w, out.String()); err != nil {
-		return fmt.Errorf("write annotations: %w", err)
+	var out bytes.Buffer
+	for _, l := range lines {
+		out.WriteString(l + "\n")
 	}
-	return nil
+	return out.Bytes(), nil
 }
 
-// bySeverity returns the findings of each severity, the most severe first.
-func (r *Report) bySeverity() [3][]Finding {
-	var out [3][]Finding
-	for _, f := range r.Findings {
-		out[f.Severity] = append(out[f.Severity], f)
-	}
-	return out
-}
-
-func annotation(f Finding) string {
+func annotation(w row) string {
 	// The runner trims the last property, which is the title.
-	properties := githubactions.CommandProperties{"title": strings.TrimSpace(cut(oneLine(f.title()), githubTitle))}
-	message := cmp.Or(f.message(), string(f.Code))
-	if file, ok := f.At.inRepository(); ok {
-		properties["file"] = file
-		addPosition(properties, f.At)
-	} else if at := f.At.String(); at != "" {
-		message = at + ": " + message
+	properties := githubactions.CommandProperties{"title": strings.TrimSpace(cut(oneLine(w.title), githubTitle))}
+	message := cmp.Or(w.text, string(w.Code))
+	if w.file != "" {
+		properties["file"] = w.file
+		addPosition(properties, w.At)
+	} else if w.at != "" {
+		message = w.at + ": " + message
 	}
-	return command(severities[f.Severity].github, properties, cut(message, githubMessage))
+	return command(severities[w.Severity].github, properties, cut(message, githubMessage))
 }
 
 func addPosition(p githubactions.CommandProperties, at Location) {
@@ -88,13 +82,11 @@ func addPosition(p githubactions.CommandProperties, at Location) {
 	}
 }
 
-// moreAnnotations returns the annotation for findings that have none of their own. All
-// are of one severity.
-func moreAnnotations(findings []Finding) string {
-	s := findings[0].Severity
-	n := api.Plural(len(findings), "more "+s.String())
-	return command(severities[s].github, githubactions.CommandProperties{"title": n},
-		n+" without an annotation: see the job summary, or the group at the end of this step's log")
+// moreAnnotations returns the annotation for findings that have none of their own.
+func moreAnnotations(s Severity, n int) string {
+	more := api.Plural(n, "more "+s.String())
+	return command(severities[s].github, githubactions.CommandProperties{"title": more},
+		more+" without an annotation: see the job summary, or the group at the end of this step's log")
 }
 
 func command(name string, properties githubactions.CommandProperties, message string) string {
@@ -102,10 +94,9 @@ func command(name string, properties githubactions.CommandProperties, message st
 	return c.String()
 }
 
-// logLine returns a finding as a line that the runner does not read as a command: it does
-// not start with "::", and does not contain "##[".
-func logLine(f Finding) string {
-	line := f.line()
+// logLine returns a line that the runner does not read as a command: it starts with a
+// severity, and does not contain "##[".
+func logLine(line string) string {
 	for strings.Contains(line, "##[") {
 		line = strings.ReplaceAll(line, "##[", "## [")
 	}

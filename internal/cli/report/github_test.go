@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,12 +66,12 @@ func workflowCommandOf(line string) (workflowCommand, bool) {
 
 func annotations(t *testing.T, findings ...Finding) ([]workflowCommand, []string) {
 	t.Helper()
-	var out strings.Builder
-	require.NoError(t, (&Report{Command: "check", Findings: findings}).GitHub(&out))
-	if out.Len() == 0 {
+	out, err := githubText(&Report{Command: "check", Findings: findings})
+	require.NoError(t, err)
+	if len(out) == 0 {
 		return nil, nil
 	}
-	return workflowCommands(out.String())
+	return workflowCommands(string(out))
 }
 
 func TestGitHubAnnotations(t *testing.T) {
@@ -138,19 +137,9 @@ func TestGitHubWritesTenAnnotationsPerType(t *testing.T) {
 }
 
 func TestGitHubWithoutFindingsWritesNothing(t *testing.T) {
-	var out strings.Builder
-	require.NoError(t, (&Report{Command: "check", Objects: full().Objects}).GitHub(&out))
-	assert.Empty(t, out.String())
-}
-
-var errClosed = errors.New("closed")
-
-type closedWriter struct{}
-
-func (closedWriter) Write([]byte) (int, error) { return 0, errClosed }
-
-func TestGitHubReturnsTheErrorOfTheWriter(t *testing.T) {
-	assert.ErrorIs(t, full().GitHub(closedWriter{}), errClosed)
+	out, err := githubText(&Report{Command: "check", Objects: full().Objects})
+	require.NoError(t, err)
+	assert.Empty(t, out)
 }
 
 // Any text comes out of the runner as it is, and no text is a command of its own.
@@ -166,14 +155,14 @@ func FuzzGitHub(f *testing.F) {
 		require.Len(t, got, 12, "10 annotations, group and endgroup")
 		require.Len(t, plain, 3)
 		want := message
-		path, inside := findings[0].At.inRepository()
-		if !inside && file != "" {
+		path := findings[0].At.inRepository()
+		if path == "" && file != "" {
 			want = findings[0].At.String() + ": " + message
 		} else if message == "" {
 			want = "Invalid"
 		}
 		assert.Equal(t, cut(want, githubMessage), got[0].message)
-		if inside {
+		if path != "" {
 			assert.Equal(t, path, got[0].properties["file"])
 		} else {
 			assert.NotContains(t, got[0].properties, "file")

@@ -14,7 +14,7 @@ import (
 
 func qualities(t *testing.T, r *Report) []codeQuality {
 	t.Helper()
-	data, err := r.GitLab()
+	data, err := gitlabText(r)
 	require.NoError(t, err)
 	var out []codeQuality
 	require.NoError(t, json.Unmarshal(data, &out))

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -14,45 +13,53 @@ import (
 // noDuration is the time of test suites: nothing is measured.
 const noDuration = "0.000"
 
-// JUnit returns the report as a JUnit test suite with the name of the command.
+// junitText returns the report as a JUnit test suite with the name of the command.
 //
 // The test cases of check and diff are the objects: a denied object fails, whatever the
-// exit code of the command is. With warningsFail, an object with warnings fails as well;
+// exit code of the command is. With WarningsFail, an object with warnings fails as well;
 // otherwise its warnings are in the output of the test case. The test cases of violations
 // are the findings; without any, one test case passes.
-func (r *Report) JUnit(warningsFail bool) ([]byte, error) {
+func junitText(r *Report) ([]byte, error) {
 	suite := junit.Testsuite{Name: xmlText("overrule " + r.Command), Time: noDuration}
 	if r.Version != "" {
 		suite.AddProperty("version", xmlText(r.Version))
 	}
-	for _, c := range r.testcases(warningsFail) {
+	for _, c := range r.testcases() {
 		suite.AddTestcase(c)
 	}
 	var suites junit.Testsuites
 	suites.AddSuite(suite)
 	out := bytes.NewBufferString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
-	if err := suites.WriteXML(out); err != nil {
-		return nil, fmt.Errorf("JUnit report: %w", err)
-	}
-	return out.Bytes(), nil
+	err := suites.WriteXML(out)
+	return out.Bytes(), err
 }
 
-func (r *Report) testcases(warningsFail bool) []junit.Testcase {
+func (r *Report) testcases() []junit.Testcase {
 	var out []junit.Testcase
+	none, rows := "no changed objects", r.rows()
 	if r.Command == "violations" {
-		for _, f := range r.sorted() {
-			out = append(out, violationCase(f, warningsFail))
+		none = "no violations"
+		for _, w := range rows {
+			name := string(w.Code) + " " + w.Object.Key()
+			if w.on != "" {
+				name += " on " + w.on
+			}
+			if w.Rule != "" {
+				name += " " + w.Rule
+			}
+			out = append(out, r.testcase(Object{Ref: w.Object, Allowed: true}, name, w))
 		}
-		if len(out) == 0 {
-			out = append(out, passed("violations", "no violations"))
+	} else {
+		for _, o := range r.tested(rows) {
+			name := o.Ref.Key()
+			if o.Operation != "" {
+				name += " (" + o.Operation + ")"
+			}
+			out = append(out, r.testcase(o.Object, name, o.rows...))
 		}
-		return out
-	}
-	for _, o := range r.tested() {
-		out = append(out, r.objectCase(o, warningsFail))
 	}
 	if len(out) == 0 {
-		out = append(out, passed(r.Command, "no changed objects"))
+		out = append(out, r.testcase(Object{Ref: api.Ref{Kind: r.Command}, Allowed: true}, none))
 	}
 	return out
 }
@@ -60,11 +67,11 @@ func (r *Report) testcases(warningsFail bool) []junit.Testcase {
 // testedObject is an object with its findings, the most severe first.
 type testedObject struct {
 	Object
-	findings []Finding
+	rows []row
 }
 
 // tested returns the objects in their order, followed by those that only a finding names.
-func (r *Report) tested() []testedObject {
+func (r *Report) tested(rows []row) []testedObject {
 	type key struct{ object, operation string }
 	at := make(map[key]int)
 	var out []testedObject
@@ -75,42 +82,42 @@ func (r *Report) tested() []testedObject {
 		}
 		out = append(out, testedObject{Object: o})
 	}
-	for _, f := range r.sorted() {
-		k := key{f.Object.Group + "/" + f.Object.String(), f.Operation}
+	for _, w := range rows {
+		k := key{w.Object.Group + "/" + w.Object.String(), w.Operation}
 		i, ok := at[k]
 		if !ok {
 			i = len(out)
 			at[k] = i
-			out = append(out, testedObject{Object: Object{Ref: f.Object, Operation: f.Operation, Allowed: f.Severity != Error, At: f.At}})
+			out = append(out, testedObject{Object: Object{Ref: w.Object, Operation: w.Operation, Allowed: w.Severity != Error, At: w.At}})
 		}
-		out[i].findings = append(out[i].findings, f)
+		out[i].rows = append(out[i].rows, w)
 	}
 	return out
 }
 
-func (r *Report) objectCase(o testedObject, warningsFail bool) junit.Testcase {
-	name := o.Ref.Key()
-	if o.Operation != "" {
-		name += " (" + o.Operation + ")"
+func (r *Report) testcase(o Object, name string, rows ...row) junit.Testcase {
+	out := junit.Testcase{Classname: xmlText(o.Ref.Kind), Name: xmlText(oneLine(name)), Time: noDuration}
+	var lines []string
+	if r.Command == "diff" && o.Operation != "" {
+		lines = append(lines, r.changesOf(o))
 	}
-	c := passed(o.Ref.Kind, name)
-	var text []string
-	if r.Command == "diff" {
-		text = append(text, r.changesOf(o.Object))
+	for _, w := range rows {
+		lines = append(lines, w.line)
 	}
-	for _, f := range o.findings {
-		text = append(text, f.line())
-	}
-	all := xmlText(strings.Join(text, "\n"))
+	text := xmlText(strings.Join(lines, "\n"))
 	switch {
-	case len(o.findings) > 0 && fails(o.findings[0], warningsFail):
-		c.Failure = failure(o.findings[0], all)
+	case len(rows) > 0 && (rows[0].Severity == Error || r.WarningsFail && rows[0].Severity == Warning):
+		message := rows[0].Message
+		if end := strings.IndexAny(message, "\r\n"); end >= 0 {
+			message = message[:end]
+		}
+		out.Failure = &junit.Result{Message: xmlText(message), Type: xmlText(string(rows[0].Code)), Data: text}
 	case !o.Allowed:
-		c.Failure = &junit.Result{Message: "denied", Type: "Denied", Data: all}
-	case all != "":
-		c.SystemOut = &junit.Output{Data: all}
+		out.Failure = &junit.Result{Message: "denied", Type: "Denied", Data: text}
+	case text != "":
+		out.SystemOut = &junit.Output{Data: text}
 	}
-	return c
+	return out
 }
 
 func (r *Report) changesOf(o Object) string {
@@ -121,35 +128,6 @@ func (r *Report) changesOf(o Object) string {
 		}
 	}
 	return api.ChangesSummary(n, "", o.Moved)
-}
-
-func violationCase(f Finding, warningsFail bool) junit.Testcase {
-	name := string(f.Code) + " " + f.Object.Key()
-	if len(f.Path) > 0 {
-		name += " on " + api.PathText(f.Path)
-	}
-	if f.Rule != "" {
-		name += " " + f.Rule
-	}
-	c := passed(f.Object.Kind, name)
-	if fails(f, warningsFail) {
-		c.Failure = failure(f, xmlText(f.line()))
-	} else {
-		c.SystemOut = &junit.Output{Data: xmlText(f.line())}
-	}
-	return c
-}
-
-func fails(f Finding, warningsFail bool) bool {
-	return f.Severity == Error || warningsFail && f.Severity == Warning
-}
-
-func failure(f Finding, text string) *junit.Result {
-	return &junit.Result{Message: xmlText(firstLine(f.Message)), Type: xmlText(string(f.Code)), Data: text}
-}
-
-func passed(class, name string) junit.Testcase {
-	return junit.Testcase{Classname: xmlText(class), Name: xmlText(oneLine(name)), Time: noDuration}
 }
 
 // xmlText replaces what XML 1.0 cannot contain: control characters, and bytes that are

@@ -17,7 +17,8 @@ type testcase struct{ class, name, status, message, kind, text, output string }
 
 func testcases(t *testing.T, r *Report, warningsFail bool) []testcase {
 	t.Helper()
-	data, err := r.JUnit(warningsFail)
+	r.WarningsFail = warningsFail
+	data, err := junitText(r)
 	require.NoError(t, err)
 	requireJUnit(t, data)
 	suites, err := junit.Ingest(data)

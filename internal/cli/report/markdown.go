@@ -36,22 +36,27 @@ func (r *Report) Summary() string { return r.Markdown(SummaryLimit) }
 // at most limit bytes: what does not fit is left out, from the end of each part, and
 // counted in a note. The summary line is always complete, which takes up to 1 KB.
 func (r *Report) Markdown(limit int) string {
-	out := Marker + "\n" + "**" + r.summaryLine() + "**\n" + quote(r.Notes, limit/4)
+	rows := r.rows()
+	denied := r.denied(rows)
+	out := Marker + "\n" + "**" + r.summaryLine(denied) + "**\n" + quote(r.Notes, limit/4)
 	remarks := quote(r.Remarks, limit/8)
-	if len(r.Findings) == 0 && len(r.Changes) == 0 && r.denied() == 0 {
+	if len(rows) == 0 && len(r.Changes) == 0 && denied == 0 {
 		return out + "\n" + r.evaluated() + "\n" + remarks
 	}
 	space := limit - len(out) - len(remarks) - cutNote
-	table, findings := r.table(space)
+	table, findings := r.table(rows, space)
 	space -= len(table)
-	diagram := r.diagram()
+	diagram := ""
+	if r.Diagram != "" && len(r.Diagram) <= diagramLimit {
+		diagram = details("Diagram of the changed paths", fence("mermaid", r.Diagram))
+	}
 	cutDiagram := diagram == "" && r.Diagram != "" || len(diagram) > space/2
 	if cutDiagram {
 		diagram = ""
 	}
 	space -= len(diagram)
 	asIf := ""
-	if r.denied() > 0 && len(r.Changes) > 0 {
+	if denied > 0 && len(r.Changes) > 0 {
 		asIf = "\n" + asIfAllowed + "\n"
 	}
 	changes, paths := r.changes(space - len(asIf))
@@ -62,6 +67,20 @@ func (r *Report) Markdown(limit int) string {
 	return out + table + asIf + diagram + changes + remarks + note
 }
 
+// fit joins the first of n texts, as far as they have at most limit bytes together, and returns
+// how many that are.
+func fit(limit, n int, text func(int) string) (string, int) {
+	var out strings.Builder
+	for i := range n {
+		next := text(i)
+		if out.Len()+len(next) > limit {
+			return out.String(), i
+		}
+		out.WriteString(next)
+	}
+	return out.String(), n
+}
+
 // impactBelow stands for the number of paths that a single object of a change affects.
 const impactBelow = "effective policies change, see the paths below"
 
@@ -70,19 +89,12 @@ const asIfAllowed = "The effective policies below are those after the change, as
 
 // quote returns notes as a quote of at most limit bytes.
 func quote(notes []string, limit int) string {
-	var out strings.Builder
-	for _, note := range notes {
-		line := "\n> " + text(cut(oneLine(note), messageLimit)) + "\n"
-		if out.Len()+len(line) > limit {
-			break
-		}
-		out.WriteString(line)
-	}
-	return out.String()
+	out, _ := fit(limit, len(notes), func(i int) string { return "\n> " + text(cut(oneLine(notes[i]), messageLimit)) + "\n" })
+	return out
 }
 
 // summaryLine returns the counts of the report.
-func (r *Report) summaryLine() string {
+func (r *Report) summaryLine(denied int) string {
 	if r.Command == "violations" {
 		if len(r.Findings) == 0 {
 			return "Overrule: no violations"
@@ -90,30 +102,34 @@ func (r *Report) summaryLine() string {
 		return "Overrule: " + api.Plural(len(r.Findings), "violation")
 	}
 	var counts []string
-	if n := r.denied(); n > 0 {
-		counts = append(counts, fmt.Sprintf("%d denied", n))
+	if denied > 0 {
+		counts = append(counts, fmt.Sprintf("%d denied", denied))
 	}
-	all := r.bySeverity()
+	number := make(map[Severity]int)
+	for _, f := range r.Findings {
+		number[f.Severity]++
+	}
 	for _, s := range []Severity{Warning, Note} {
-		if n := len(all[s]); n > 0 {
+		if n := number[s]; n > 0 {
 			counts = append(counts, api.Plural(n, s.String()))
 		}
 	}
+	found := strings.Join(counts, ", ") + "; "
 	switch {
 	case len(counts) > 0:
-		return "Overrule: " + strings.Join(counts, ", ") + "; " + r.changesSummary()
 	case r.Command == "diff": // it does not look for findings
-		return "Overrule: " + r.changesSummary()
+		found = ""
 	default:
-		return "Overrule: no findings; " + r.changesSummary()
+		found = "no findings; "
 	}
+	return "Overrule: " + found + r.changesSummary()
 }
 
 // denied returns the number of denied objects. Without objects, each error is one.
-func (r *Report) denied() int {
+func (r *Report) denied(rows []row) int {
 	n := 0
-	for _, o := range r.tested() {
-		if !o.Allowed || len(o.findings) > 0 && o.findings[0].Severity == Error {
+	for _, o := range r.tested(rows) {
+		if !o.Allowed || len(o.rows) > 0 && o.rows[0].Severity == Error {
 			n++
 		}
 	}
@@ -143,8 +159,10 @@ func (r *Report) changesSummary() string {
 // evaluated returns the text of a report without findings and changes.
 func (r *Report) evaluated() string {
 	switch n := len(r.Objects); {
+	case r.Command == "diff" && n == 1:
+		return "1 changed object was compared."
 	case r.Command == "diff" && n > 0:
-		return counted(n, "changed object was", "changed objects were") + " compared."
+		return fmt.Sprintf("%d changed objects were compared.", n)
 	case r.Command == "violations":
 		return "No effective policy violates a constraint or the schema of its kind."
 	case n == 0:
@@ -158,62 +176,36 @@ func (r *Report) evaluated() string {
 
 // table returns the findings as a table of at most limit bytes, and the number of those
 // that do not fit.
-func (r *Report) table(limit int) (string, int) {
-	if len(r.Findings) == 0 {
-		return "", 0
+func (r *Report) table(rows []row, limit int) (string, int) {
+	const head = "\n| Severity | Reason | Object | Position | Message |\n|---|---|---|---|---|\n"
+	out, n := fit(limit-len(head), len(rows), func(i int) string { return r.tableRow(rows[i]) })
+	if n == 0 {
+		return "", len(rows)
 	}
-	var out strings.Builder
-	out.WriteString("\n| Severity | Reason | Object | Position | Message |\n|---|---|---|---|---|\n")
-	head := out.Len()
-	findings := r.sorted()
-	for i, f := range findings {
-		row := r.row(f)
-		if out.Len()+len(row) > limit {
-			if out.Len() == head {
-				return "", len(findings)
-			}
-			return out.String(), len(findings) - i
-		}
-		out.WriteString(row)
-	}
-	return out.String(), 0
+	return head + out, len(rows) - n
 }
 
-func (r *Report) row(f Finding) string {
-	reason := text(cut(string(f.Code), nameLimit))
-	if reasonIndex(f.Code) >= 0 {
-		reason = "[" + reason + "](" + helpURI(f.Code) + ")"
+func (r *Report) tableRow(w row) string {
+	severity := severities[w.Severity].markdown
+	if w.Severity == Error && r.Command == "violations" {
+		severity = "Error" // only a change is denied
 	}
-	object := code(cut(f.Object.String(), nameLimit))
-	if f.Operation != "" {
-		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
+	reason := text(cut(string(w.Code), nameLimit))
+	if reasonIndex(w.Code) >= 0 {
+		reason = "[" + reason + "](" + helpURI(w.Code) + ")"
 	}
-	message := text(cut(f.Message, messageLimit))
-	if f.CountsPaths && f.Severity == Warning && len(r.Changes) > 0 {
+	object := code(cut(w.Object.String(), nameLimit))
+	if w.Operation != "" {
+		object += " (" + text(cut(w.Operation, nameLimit)) + ")"
+	}
+	message := text(cut(w.Message, messageLimit))
+	if w.CountsPaths && w.Severity == Warning && len(r.Changes) > 0 {
 		message = impactBelow // the paths are listed with what they lose
 	}
-	if path := api.PathText(f.Path); path != "" {
-		message += "<br>on " + code(cut(path, nameLimit))
+	if w.on != "" {
+		message += "<br>on " + code(cut(w.on, nameLimit))
 	}
-	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), message}
-	return "| " + strings.Join(cells, " | ") + " |\n"
-}
-
-// severity returns the word for a severity. Only a change is denied.
-func (r *Report) severity(s Severity) string {
-	if s == Error && r.Command == "violations" {
-		return "Error"
-	}
-	return severities[s].markdown
-}
-
-// diagram returns the diagram, which is shown on request; "" for none, or if it is too
-// large to be drawn.
-func (r *Report) diagram() string {
-	if r.Diagram == "" || len(r.Diagram) > diagramLimit {
-		return ""
-	}
-	return details("Diagram of the changed paths", fence("mermaid", r.Diagram))
+	return "| " + strings.Join([]string{severity, reason, object, code(cut(w.at, nameLimit)), message}, " | ") + " |\n"
 }
 
 // details returns content that is shown on request.
@@ -245,4 +237,19 @@ func cutText(findings, paths int, diagram bool) string {
 		return ""
 	}
 	return "\nNot shown, because the text is limited in size: " + joinAnd(parts) + ". The log of the job shows the rest.\n"
+}
+
+// routeNamespace returns the namespace of the route of a path; without a route, that of
+// the last element that has one.
+func routeNamespace(path []api.PathElement) string {
+	namespace := ""
+	for _, e := range path {
+		if e.Namespace != "" {
+			namespace = e.Namespace
+		}
+		if strings.HasSuffix(e.Kind, "RouteRule") {
+			break
+		}
+	}
+	return namespace
 }

@@ -252,14 +252,17 @@ func TestMarkdownShowsLongValuesInPart(t *testing.T) {
 	for i := range 150 {
 		list = append(list, fmt.Sprint(i))
 	}
+	lines := func(value any) []string { return ruleLines("+ ", "a", &api.RuleValue{Value: value, From: gwAuth}) }
+	const from = "  from AuthPolicy infra/gw-auth"
 	got := lines(list)
-	require.Len(t, got, 101)
-	assert.Equal(t, "… 50 more lines", got[100])
+	require.Len(t, got, 102)
+	assert.Equal(t, []string{"+ a =" + from, "+   - \"0\""}, got[:2])
+	assert.Equal(t, "+   … 50 more lines", got[101])
 	got = lines(strings.Repeat("x", 70000))
 	require.Len(t, got, 1)
-	assert.Len(t, []rune(got[0]), 500)
-	assert.Equal(t, []string{"?"}, lines(func() {}), "a value that is not JSON")
-	assert.Equal(t, []string{"null"}, lines(nil))
+	assert.Equal(t, len([]rune("+ a = "+from))+500, len([]rune(got[0])))
+	assert.Equal(t, []string{"+ a = ?" + from}, lines(func() {}), "a value that is not JSON")
+	assert.Equal(t, []string{"+ a = null" + from}, lines(nil))
 }
 
 func TestMarkdownOfNotes(t *testing.T) {
@@ -382,7 +385,7 @@ func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	assert.Contains(t, p.text, fmt.Sprintf("limited in size: the diagram and the changes of %d paths. The", hidden))
 	_, left := full().changes(10)
 	assert.Equal(t, 3, left, "each path of a group")
-	_, left = full().table(10)
+	_, left = full().table(full().rows(), 10)
 	assert.Equal(t, 4, left)
 	assert.Empty(t, cutText(0, 0, false))
 	assert.Contains(t, cutText(1, 1, true), ": 1 finding, the diagram and the changes of 1 path. ")

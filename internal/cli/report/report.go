@@ -16,6 +16,8 @@ type Report struct {
 	// Notes are what a reader has to know about the result as a whole, such as that one of
 	// the revisions is empty.
 	Notes []string
+	// WarningsFail is set if warnings make the command fail.
+	WarningsFail bool
 	// Remarks are what a reader may want to know about the result as a whole. They come
 	// last.
 	Remarks []string

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -26,36 +28,39 @@ const (
 	sourceRoot = "%SRCROOT%"
 )
 
-// SARIF returns the findings as a SARIF 2.1.0 log with one run. Its rules are all reason
-// codes, so that the index of a rule does not depend on the findings. It contains at most
-// 5,000 results, the most severe; a notification of the run gives the number of the rest.
-func (r *Report) SARIF() ([]byte, error) {
-	findings := r.sorted()
-	prints, err := fingerprints(findings)
-	if err != nil {
-		return nil, err
+// sarifText returns the findings as a SARIF 2.1.0 log with one run. Its rules are all reason
+// codes, so that the index of a rule does not depend on the findings; a code without a
+// documented reason has a rule of its own behind them. It contains at most 5,000 results, the
+// most severe; a notification of the run gives the number of the rest.
+func sarifText(r *Report) ([]byte, error) {
+	rows, rules := r.rows(), slices.Clone(reasons)
+	run := sarif.NewRun().WithColumnKind("unicodeCodePoints")
+	shown := rows[:min(len(rows), sarifResults)]
+	run.AddInvocation(invocation(len(rows) - len(shown)))
+	for _, w := range shown {
+		rule := slices.IndexFunc(rules, func(r reason) bool { return r.code == w.Code })
+		if rule < 0 {
+			rule = len(rules)
+			text := cmp.Or(string(w.Code), unknownCode)
+			rules = append(rules, reason{code: w.Code, level: w.Severity, subject: text, summary: text, text: text})
+		}
+		run.AddResult(result(w, rule))
 	}
-	shown := findings[:min(len(findings), sarifResults)]
-	rules := newSARIFRules(shown)
-	run := sarif.NewRun().WithTool(sarif.NewTool().WithDriver(r.driver(rules))).WithColumnKind("unicodeCodePoints")
-	run.AddInvocation(invocation(len(findings) - len(shown)))
-	for i, f := range shown {
-		run.AddResult(result(f, rules.index[f.Code], prints[i]))
-	}
-	log := sarif.NewReport().AddRun(run)
+	log := sarif.NewReport().AddRun(run.WithTool(sarif.NewTool().WithDriver(r.driver(rules))))
 	log.Schema = sarifSchema
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(log); err != nil {
-		return nil, fmt.Errorf("SARIF log: %w", err)
-	}
-	return out.Bytes(), nil
+	err := encoder.Encode(log)
+	return out.Bytes(), err
 }
 
-func (r *Report) driver(rules sarifRules) *sarif.ToolComponent {
-	out := sarif.NewToolComponent().WithName("kubectl-overrule").WithInformationURI(docs + "cli").WithRules(rules.all)
+func (r *Report) driver(rules []reason) *sarif.ToolComponent {
+	out := sarif.NewToolComponent().WithName("kubectl-overrule").WithInformationURI(docs + "cli")
+	for _, rule := range rules {
+		out.AddRule(rule.descriptor())
+	}
 	if r.Version != "" {
 		out.WithVersion(r.Version)
 	}
@@ -68,48 +73,16 @@ func (r *Report) driver(rules sarifRules) *sarif.ToolComponent {
 // semanticVersion matches the core of a semantic version and what follows it.
 var semanticVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$`)
 
-// sarifRules are the rules of a run and their indexes.
-type sarifRules struct {
-	all   []*sarif.ReportingDescriptor
-	index map[api.ReasonCode]int
-}
-
-// newSARIFRules returns a rule for each reason. A code without a documented reason has a
-// rule of its own behind them.
-func newSARIFRules(findings []Finding) sarifRules {
-	out := sarifRules{index: make(map[api.ReasonCode]int)}
-	for _, r := range reasons {
-		out.add(r)
-	}
-	for _, f := range findings {
-		if _, ok := out.index[f.Code]; !ok {
-			text := cmp.Or(string(f.Code), unknownCode)
-			out.add(reason{code: f.Code, level: f.Severity, subject: text, summary: text, text: text})
-		}
-	}
-	return out
-}
-
-func (s *sarifRules) add(r reason) {
-	s.index[r.code] = len(s.all)
+func (r reason) descriptor() *sarif.ReportingDescriptor {
 	id := cmp.Or(string(r.code), unknownCode)
-	out := sarif.NewReportingDescriptor().WithID(id).WithName(id).
-		WithShortDescription(multiformat(cut(r.subject, sarifDescription), "")).
-		WithFullDescription(multiformat(cut(r.summary, sarifDescription), "")).
-		WithHelp(multiformat(r.text, r.markdown)).
+	help := sarif.NewMultiformatMessageString().WithText(r.text)
+	out := sarif.NewReportingDescriptor().WithID(id).WithName(id).WithHelp(help).
+		WithShortDescription(sarif.NewMultiformatMessageString().WithText(cut(r.subject, sarifDescription))).
+		WithFullDescription(sarif.NewMultiformatMessageString().WithText(cut(r.summary, sarifDescription))).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(r.level.String()))
 	if r.markdown != "" {
+		help.WithMarkdown(r.markdown)
 		out.WithHelpURI(helpURI(r.code))
-	}
-	s.all = append(s.all, out)
-}
-
-// multiformat returns a text of a rule: in contrast to the message of a result, it has
-// neither links nor placeholders.
-func multiformat(plain, markdown string) *sarif.MultiformatMessageString {
-	out := sarif.NewMultiformatMessageString().WithText(plain)
-	if markdown != "" {
-		out.WithMarkdown(markdown)
 	}
 	return out
 }
@@ -119,64 +92,63 @@ func multiformat(plain, markdown string) *sarif.MultiformatMessageString {
 func invocation(leftOut int) *sarif.Invocation {
 	out := sarif.NewInvocation().WithExecutionSuccessful(true)
 	if leftOut > 0 {
-		text := fmt.Sprintf("%s not in this log, which contains the %d most severe", counted(leftOut, "finding is", "findings are"), sarifResults)
+		verb := "are"
+		if leftOut == 1 {
+			verb = "is"
+		}
+		text := fmt.Sprintf("%s %s not in this log, which contains the %d most severe", api.Plural(leftOut, "finding"), verb, sarifResults)
 		out.AddToolExecutionNotification(sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(text)))
 	}
 	return out
 }
 
-func result(f Finding, rule int, fingerprint string) *sarif.Result {
-	properties := sarif.NewPropertyBag()
+func result(w row, rule int) *sarif.Result {
+	properties, policy := sarif.NewPropertyBag(), ""
+	if w.Policy != nil {
+		policy = w.Policy.String()
+	}
 	for _, p := range [][2]string{
-		{"operation", f.Operation}, {"rule", f.Rule}, {"policy", policyText(f.Policy)},
-		{"policyKind", f.PolicyKind.String()}, {"path", api.PathText(f.Path)},
+		{"operation", w.Operation}, {"rule", w.Rule}, {"policy", policy}, {"policyKind", w.PolicyKind.String()}, {"path", w.on},
 	} {
 		if p[1] != "" {
 			properties.Add(p[0], p[1])
 		}
 	}
-	return sarif.NewResult().WithRuleID(cmp.Or(string(f.Code), unknownCode)).WithRuleIndex(rule).WithLevel(f.Severity.String()).
-		WithMessage(sarif.NewTextMessage(sarifText(cmp.Or(f.message(), string(f.Code), unknownCode)))).
-		WithLocations([]*sarif.Location{location(f)}).
-		WithPartialFingerprints(map[string]string{"primaryLocationLineHash": fingerprint, "overrule/v1": fingerprint}).
+	code := cmp.Or(string(w.Code), unknownCode)
+	return sarif.NewResult().WithRuleID(code).WithRuleIndex(rule).WithLevel(w.Severity.String()).
+		WithMessage(sarif.NewTextMessage(sarifMessage(cmp.Or(w.text, code)))).
+		WithLocations([]*sarif.Location{location(w)}).
+		WithPartialFingerprints(map[string]string{"primaryLocationLineHash": w.fingerprint, "overrule/v1": w.fingerprint}).
 		WithProperties(properties)
 }
 
-func policyText(p *api.Ref) string {
-	if p == nil {
-		return ""
-	}
-	return p.String()
-}
-
-func location(f Finding) *sarif.Location {
+func location(w row) *sarif.Location {
 	out := sarif.NewLocation()
-	if f.At.File != "" && f.At.File != "-" {
-		out.WithPhysicalLocation(physicalLocation(f.At))
+	if w.At.File != "" && w.At.File != "-" {
+		out.WithPhysicalLocation(physicalLocation(w))
 	}
-	if f.Object != (api.Ref{}) {
-		name := strings.TrimSpace(f.Object.PolicyKind().String() + " " + f.Object.Key())
+	if w.Object != (api.Ref{}) {
+		name := strings.TrimSpace(w.Object.PolicyKind().String() + " " + w.Object.Key())
 		out.WithLogicalLocations([]*sarif.LogicalLocation{
-			sarif.NewLogicalLocation().WithKind("resource").WithName(f.Object.Name).WithFullyQualifiedName(name),
+			sarif.NewLogicalLocation().WithKind("resource").WithName(w.Object.Name).WithFullyQualifiedName(name),
 		})
 	}
 	return out
 }
 
-func physicalLocation(at Location) *sarif.PhysicalLocation {
+func physicalLocation(w row) *sarif.PhysicalLocation {
 	artifact := sarif.NewArtifactLocation()
-	file, inside := at.inRepository()
 	switch {
-	case inside:
-		artifact.WithURI(relativeURI(file)).WithURIBaseID(sourceRoot)
-	case at.absolute():
-		artifact.WithURI(fileURI(at.File))
+	case w.file != "":
+		artifact.WithURI(relativeURI(w.file)).WithURIBaseID(sourceRoot)
+	case w.At.absolute():
+		artifact.WithURI(fileURI(w.At.File))
 	default:
-		artifact.WithURI(relativeURI(file))
+		artifact.WithURI(relativeURI(path.Clean(w.At.File)))
 	}
 	out := sarif.NewPhysicalLocation().WithArtifactLocation(artifact)
-	if at.Line > 0 {
-		out.WithRegion(region(at))
+	if w.At.Line > 0 {
+		out.WithRegion(region(w.At))
 	}
 	return out
 }
@@ -201,9 +173,9 @@ var (
 	sarifBraces   = strings.NewReplacer(`{`, `{{`, `}`, `}}`)
 )
 
-// sarifText escapes what a message has for placeholders, such as {0}, and for links, such
+// sarifMessage escapes what a message has for placeholders, such as {0}, and for links, such
 // as [text](1). Brackets that are no link stay as they are: not all viewers know the escape.
-func sarifText(s string) string {
+func sarifMessage(s string) string {
 	s = sarifBraces.Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	if sarifLink.MatchString(s) {
 		s = sarifBrackets.Replace(s)

@@ -17,7 +17,7 @@ import (
 
 // withoutRules returns a SARIF log without the texts of its rules, which are those of
 // docs/reasons.md.
-func withoutRules(t *testing.T, log []byte) string {
+func withoutRules(t *testing.T, log []byte) []byte {
 	t.Helper()
 	var out map[string]any
 	require.NoError(t, json.Unmarshal(log, &out))
@@ -30,13 +30,13 @@ func withoutRules(t *testing.T, log []byte) string {
 	}
 	text, err := json.MarshalIndent(out, "", " ")
 	require.NoError(t, err)
-	return string(text) + "\n"
+	return append(text, '\n')
 }
 
 // sarifLog returns the log of a report. It is valid according to the official schema.
 func sarifLog(t *testing.T, r *Report) *sarif.Run {
 	t.Helper()
-	data, err := r.SARIF()
+	data, err := sarifText(r)
 	require.NoError(t, err)
 	log, err := sarif.FromBytes(data, sarif.WithStrictValidation())
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestSARIFHasThe5000MostSevereResults(t *testing.T) {
 		r.Findings = append(r.Findings, Finding{Severity: Warning, Code: "NoPath", Message: fmt.Sprintf("m%d", i)})
 	}
 	r.Findings = append(r.Findings, Finding{Severity: Error, Code: "Invalid", Message: "first"})
-	data, err := r.SARIF()
+	data, err := sarifText(r)
 	require.NoError(t, err)
 	log, err := sarif.FromBytes(data)
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestSARIFTextHasNoPlaceholdersAndLinks(t *testing.T) {
 		`C:\dir`:                 `C:\dir`,
 		"a\xffb":                 "a\uFFFDb",
 	} {
-		assert.Equal(t, want, sarifText(text), text)
+		assert.Equal(t, want, sarifMessage(text), text)
 	}
 }
 
@@ -170,11 +170,7 @@ func TestFingerprints(t *testing.T) {
 		change(&f)
 		return f
 	}
-	print1 := func(f Finding) string {
-		out, err := fingerprints([]Finding{f})
-		require.NoError(t, err)
-		return out[0]
-	}
+	fingerprint := func(i int, findings ...Finding) string { return (&Report{Findings: findings}).rows()[i].fingerprint }
 	for name, f := range map[string]Finding{
 		"message":   changed(func(f *Finding) { f.Message = "other" }),
 		"line":      changed(func(f *Finding) { f.At.Line = 99 }),
@@ -183,7 +179,7 @@ func TestFingerprints(t *testing.T) {
 		"severity":  changed(func(f *Finding) { f.Severity = Error }),
 		"position":  changed(func(f *Finding) { f.Path = routePath("app", "toystore", "rule-7", 6) }),
 	} {
-		assert.Equal(t, print1(base), print1(f), name)
+		assert.Equal(t, fingerprint(0, base), fingerprint(0, f), name)
 	}
 	for name, f := range map[string]Finding{
 		"code":        changed(func(f *Finding) { f.Code = api.ReasonInvalid }),
@@ -195,12 +191,11 @@ func TestFingerprints(t *testing.T) {
 		"policy":      changed(func(f *Finding) { f.Policy = &gwAuth }),
 		"no policy":   changed(func(f *Finding) { f.Policy = nil }),
 	} {
-		assert.NotEqual(t, print1(base), print1(f), name)
+		assert.NotEqual(t, fingerprint(0, base), fingerprint(0, f), name)
 	}
-	out, err := fingerprints([]Finding{base, full().Findings[0], base})
-	require.NoError(t, err)
-	assert.True(t, strings.HasSuffix(out[0], ":1"))
-	assert.Equal(t, strings.TrimSuffix(out[0], "1")+"2", out[2], "equal findings are numbered")
+	hash, first := strings.CutSuffix(fingerprint(1, full().Findings[0], base, base), ":1")
+	assert.True(t, first)
+	assert.Equal(t, hash+":2", fingerprint(2, full().Findings[0], base, base), "equal findings are numbered")
 }
 
 func TestFingerprintsIgnoreTheIndexOfAListItem(t *testing.T) {
@@ -225,7 +220,7 @@ func FuzzSARIFText(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := sarifText(text)
+		got := sarifMessage(text)
 		assert.NotRegexp(t, sarifLinks, got)
 		assert.Equal(t, strings.ToValidUTF8(text, "\ufffd"), sarifPlaceholder.Replace(sarifUnescape.Replace(got)))
 	})
