@@ -63,7 +63,7 @@ func (n *Note) Relation() string {
 
 // Title is the kind, and the name or the number of the policies.
 func (n *Note) Title() (kind, name string) {
-	return countOf(n.Kind.Kind, len(n.Policies)), examples(n.Policies, shortName)
+	return countOf(n.Kind.Kind, len(n.Policies)), examples(n.Policies, api.Ref.Key)
 }
 
 // Result is what is in effect at the end of paths, for one policy kind.

@@ -16,6 +16,7 @@ const (
 	charWidth    = 7.3 // of the monospaced font at 12 pixels, rounded up
 	minWidth     = 120
 	maxChars     = 64
+	maxRows      = 4
 )
 
 // rect is a rectangle with rows of text.
@@ -118,7 +119,7 @@ func (l *layout) put(c lane, id string, y float64) float64 {
 func (n *Note) rows() []row {
 	kind, name := n.Title()
 	rows := []row{{text: kind + ": " + n.Relation(), class: "kind"}, {text: name, class: "name"}}
-	for _, text := range wrap(n.Status) {
+	for _, text := range wrap(n.Status, maxChars, maxRows) {
 		rows = append(rows, row{text: text, class: "status"})
 	}
 	return appendLines(rows, n.Lines)
@@ -131,24 +132,24 @@ func (r *Result) rows() []row {
 
 func appendLines(rows []row, lines []Line) []row {
 	for _, line := range lines {
-		for _, text := range wrap(line.Text) {
+		for _, text := range wrap(line.Text, maxChars, maxRows) {
 			rows = append(rows, row{text: text, class: "rule", lost: line.Lost})
 		}
-		for _, text := range wrap(line.Comment) {
+		for _, text := range wrap(line.Comment, maxChars, maxRows) {
 			rows = append(rows, row{text: "  " + text, class: "comment"})
 		}
 	}
 	return rows
 }
 
-// wrap splits a text into rows of at most maxChars characters, between words if there
-// are any, and cuts it after four rows.
-func wrap(text string) []string {
+// wrap splits a text into rows of at most that many characters, between words if there are any,
+// and cuts the last one.
+func wrap(text string, chars, rows int) []string {
 	var out []string
 	rest := []rune(printable(text))
-	for len(rest) > maxChars && len(out) < 3 {
-		end := maxChars
-		for i := end; i > maxChars/2; i-- {
+	for len(rest) > chars && len(out) < rows-1 {
+		end := chars
+		for i := end; i > chars/2; i-- {
 			if rest[i] == ' ' {
 				end = i
 				break
@@ -163,5 +164,5 @@ func wrap(text string) []string {
 	if len(rest) == 0 {
 		return out
 	}
-	return append(out, shorten(string(rest), maxChars))
+	return append(out, shorten(string(rest), chars))
 }

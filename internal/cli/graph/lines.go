@@ -80,7 +80,7 @@ func (n *noteTally) line(k ruleKey) Line {
 // winner names a policy that replaces one of the kind of the note.
 func (n *noteTally) winner(r api.Ref) string {
 	if r.PolicyKind() == n.Kind {
-		return shortName(r)
+		return r.Key()
 	}
 	return r.String()
 }
@@ -168,7 +168,7 @@ func (r *resultTally) line(k ruleKey) Line {
 func (r *resultTally) policies(from map[api.Ref]bool) string {
 	return examples(sortedRefs(from), func(ref api.Ref) string {
 		if ref.PolicyKind() == r.Kind {
-			return shortName(ref)
+			return ref.Key()
 		}
 		return ref.String()
 	})

@@ -16,58 +16,27 @@ func FitsMermaid(g *Graph) bool {
 	return g.edges < mermaidEdges && len(g.Mermaid()) < mermaidCharacters
 }
 
+var mermaid = syntax{
+	text:      mermaidText,
+	box:       `%s["%s"]:::target`,
+	note:      `%s>"%s"]:::note`,
+	result:    `%s("%s"):::effective`,
+	toBox:     "%s --- %s",
+	toResult:  "%s -.-> %s",
+	toTarget:  "%s %s|%s| %s",
+	overrides: "==>", inactive: "-.->", defaults: "-->",
+}
+
 // Mermaid returns the picture as a Mermaid flowchart.
 func (g *Graph) Mermaid() string {
-	var m mermaid
-	m.line(`%%%%{init: {"flowchart": {"wrappingWidth": 420}}}%%%%`)
-	m.line("flowchart LR")
-	for _, b := range g.Boxes {
-		kind, name := b.Title()
-		m.line("  %s[\"%s\"]:::target", b.ID, label(mermaidText, kind, name, "", nil))
-	}
-	for _, n := range g.Notes {
-		m.note(n)
-	}
-	for _, b := range g.Boxes {
-		for _, r := range b.Results {
-			m.line("  %s(\"%s\"):::effective", r.ID, label(mermaidText, "", r.Title(), "", r.Lines))
-			m.line("  %s -.-> %s", b.ID, r.ID)
-		}
-		for _, p := range b.parents {
-			m.line("  %s --- %s", p.ID, b.ID)
-		}
-	}
-	if len(g.Pathless) > 0 {
-		m.line("  none>\"%s\"]:::note", label(mermaidText, "", pathless, "", g.Pathless))
-	}
-	m.line("  legend[\"%s\"]:::legend", strings.Join(g.legend(mermaidText), "<br/>"))
-	m.line("  classDef target fill:#eef4ff,stroke:#3b6fb6,color:#10233f")
-	m.line("  classDef note fill:#fff8dc,stroke:#9a7b1c,color:#3a2f0b")
-	m.line("  classDef effective fill:#e9f7ec,stroke:#2e7d43,color:#0f2f18")
-	m.line("  classDef legend fill:none,stroke:#888,stroke-dasharray:3 3")
-	return m.String()
-}
-
-type mermaid struct{ strings.Builder }
-
-func (m *mermaid) line(format string, args ...any) {
-	fmt.Fprintf(m, format+"\n", args...)
-}
-
-func (m *mermaid) note(n *Note) {
-	kind, name := n.Title()
-	m.line("  %s>\"%s\"]:::note", n.ID, label(mermaidText, kind, name, n.Status, n.Lines))
-	if n.On == nil {
-		return
-	}
-	link := "-->"
-	switch {
-	case n.Overrides():
-		link = "==>"
-	case len(n.Blocks) == 0:
-		link = "-.->"
-	}
-	m.line("  %s %s|%s| %s", n.ID, link, mermaidText(n.Relation()), n.On.ID)
+	return `%%{init: {"flowchart": {"wrappingWidth": 420}}}%%
+flowchart LR
+` + g.write(mermaid) + `  legend["` + strings.Join(g.legend(mermaidText), "<br/>") + `"]:::legend
+  classDef target fill:#eef4ff,stroke:#3b6fb6,color:#10233f
+  classDef note fill:#fff8dc,stroke:#9a7b1c,color:#3a2f0b
+  classDef effective fill:#e9f7ec,stroke:#2e7d43,color:#0f2f18
+  classDef legend fill:none,stroke:#888,stroke-dasharray:3 3
+`
 }
 
 // mermaidText writes all characters but letters, digits and a few others as entities

@@ -3,8 +3,6 @@ package graph
 import (
 	"strconv"
 	"strings"
-
-	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // countOf returns the kind, with a number before its plural if there are several.
@@ -48,13 +46,6 @@ func examples[T any](items []T, name func(T) string) string {
 	return text
 }
 
-func shortName(r api.Ref) string {
-	if r.Namespace == "" {
-		return r.Name
-	}
-	return r.Namespace + "/" + r.Name
-}
-
 // onPaths returns on how many of the paths something is so; empty if on all.
 func onPaths(n, total int) string {
 	if n == total {
@@ -93,13 +84,8 @@ func (g *Graph) legend(escape func(string) string) []string {
 		"Struck through: has no effect, replaced by the policy that is named, or removed by the change.",
 		g.Collapsed,
 	} {
-		for len(text) > 0 {
-			row := text
-			if len(row) > maxText {
-				row = row[:strings.LastIndexByte(row[:maxText], ' ')+1]
-			}
-			text = text[len(row):]
-			out = append(out, escape(strings.TrimSpace(row)))
+		for _, row := range wrap(text, maxText, len(text)) {
+			out = append(out, escape(row))
 		}
 	}
 	return out
