@@ -117,13 +117,8 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
 	}
-	result := commandResult{show: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
-	if out.isReport() {
-		b := a.newReport("check", out)
-		fill(b)
-		result.report = &b.Report
-	}
-	if err := a.writeResult(&out, result); err != nil {
+	show := func(p printers.Printer) error { return p.Verdicts(verdicts) }
+	if err := a.writeResult("check", &out, show, fill); err != nil {
 		return err
 	}
 	if out.failOn.fails(denied, warned) {

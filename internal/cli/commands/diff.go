@@ -78,14 +78,11 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if flags.revisions.isSet() {
 		items = net.items()
 	}
-	result := commandResult{show: func(p printers.Printer) error { return p.Changes(items, objects) }}
-	if out.isReport() {
-		b := a.newReport("diff", out)
+	show := func(p printers.Printer) error { return p.Changes(items, objects) }
+	return a.writeResult("diff", &out, show, func(b *reportBuilder) {
 		b.addManifestFindings(steps)
 		b.addChanges(net)
-		result.report = &b.Report
-	}
-	return a.writeResult(&out, result)
+	})
 }
 
 // changeOf returns what a step does to a path, as the JSON contract shows it.

@@ -16,7 +16,7 @@ type reportBuilder struct {
 	paths reportPaths
 }
 
-func (a *app) newReport(command string, f reportFlags) *reportBuilder {
+func (a *app) newReport(command string, f *reportFlags) *reportBuilder {
 	return &reportBuilder{
 		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes, Remarks: a.remarks, WarningsFail: f.failOn == failOnWarn},
 		paths:  reportPaths{root: f.root},

@@ -123,23 +123,34 @@ func (f *reportFlags) has(is func(*report.Format) bool) bool {
 	return is(report.FormatOf(string(f.format))) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(report.FormatOf(string(o.format))) })
 }
 
-// commandResult is the result of a command: show writes it in the formats of printers,
-// and report is for the others.
-type commandResult struct {
-	show   func(printers.Printer) error
-	report *report.Report // nil if no output needs it
-}
-
-// writeResult writes a result to stdout and to the files of the flags.
-func (a *app) writeResult(f *reportFlags, r commandResult) error {
-	var errs []error
-	errs = append(errs, r.write(printers.Printer{Out: a.Out, Format: f.format, Color: a.color}))
+// writeResult writes the result of a command to stdout and to the files of the flags. show writes
+// it in the formats of printers, and fill adds it to the report that the others are made of.
+func (a *app) writeResult(command string, f *reportFlags, show func(printers.Printer) error, fill func(*reportBuilder)) error {
+	b := a.newReport(command, f)
+	if f.isReport() {
+		fill(b)
+	}
+	write := func(p printers.Printer) error {
+		format := report.FormatOf(string(p.Format))
+		if format == nil {
+			return show(p)
+		}
+		text, err := format.Text(&b.Report)
+		if err != nil {
+			return fmt.Errorf("write the result as %s: %w", p.Format, err)
+		}
+		if _, err := p.Out.Write(text); err != nil {
+			return fmt.Errorf("write the result: %w", err)
+		}
+		return nil
+	}
+	errs := []error{write(printers.Printer{Out: a.Out, Format: f.format, Color: a.color})}
 	if f.format == report.GitHub {
-		errs = append(errs, a.addJobSummary(r.report))
+		errs = append(errs, addJobSummary(&b.Report))
 	}
 	for _, file := range f.outputs {
 		var text bytes.Buffer
-		err := r.write(printers.Printer{Out: &text, Format: file.format})
+		err := write(printers.Printer{Out: &text, Format: file.format})
 		if err == nil {
 			err = os.WriteFile(file.path, text.Bytes(), 0o644) //nolint:gosec // as redirected output; other steps of a pipeline read it
 		}
@@ -150,27 +161,11 @@ func (a *app) writeResult(f *reportFlags, r commandResult) error {
 	return errors.Join(errs...)
 }
 
-// write writes the result in the format of a printer.
-func (r *commandResult) write(p printers.Printer) error {
-	format := report.FormatOf(string(p.Format))
-	if format == nil {
-		return r.show(p)
-	}
-	text, err := format.Text(r.report)
-	if err != nil {
-		return fmt.Errorf("write the result as %s: %w", p.Format, err)
-	}
-	if _, err := p.Out.Write(text); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
-}
-
 // jobSummary is the variable with the file of the summary of a job on GitHub.
 const jobSummary = "GITHUB_STEP_SUMMARY"
 
 // addJobSummary adds the report to the summary of the job on GitHub, if it runs there.
-func (a *app) addJobSummary(r *report.Report) error {
+func addJobSummary(r *report.Report) error {
 	path := os.Getenv(jobSummary)
 	if path == "" {
 		return nil

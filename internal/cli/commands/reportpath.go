@@ -26,7 +26,8 @@ func (p *reportPaths) location(o *manifest.Object, field string) report.Location
 			at = source.Locate(field)
 		}
 	}
-	return report.Location{File: p.path(at.File), Line: at.Line, Column: at.Column, EndColumn: at.EndColumn}
+	at.File = p.path(at.File)
+	return report.Location(at)
 }
 
 // source returns the objects of a file that others were rendered from. A template of Helm

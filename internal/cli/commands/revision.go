@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
+
+	metaunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
@@ -212,43 +214,27 @@ func (r *revisions) sameContent(a, b *manifest.Object) bool {
 // serverFields are the fields of metadata that the API server sets.
 var serverFields = []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 
-// applied returns the content of a manifest without what the API server sets.
+// applied returns a copy of the content of a manifest without what the API server sets.
 func (r *revisions) applied(o *manifest.Object) map[string]any {
-	out, metadata := withoutServerFields(o.Content())
-	if metadata != nil {
-		if metadata["namespace"] == nil {
-			metadata["namespace"] = r.ref(o).Namespace
+	out := metaunstructured.Unstructured{Object: withoutServerFields(o.Content())}
+	if out.GetNamespace() == "" {
+		out.SetNamespace(r.ref(o).Namespace)
+	}
+	if annotations := out.GetAnnotations(); annotations[manifest.OriginAnnotation] != "" {
+		if delete(annotations, manifest.OriginAnnotation); len(annotations) == 0 {
+			annotations = nil
 		}
-		removeOrigin(metadata)
+		out.SetAnnotations(annotations)
+	}
+	return out.Object
+}
+
+// withoutServerFields returns a copy of an object without what the API server sets.
+func withoutServerFields(content map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(content)
+	delete(out, "status")
+	for _, name := range serverFields {
+		metaunstructured.RemoveNestedField(out, "metadata", name)
 	}
 	return out
-}
-
-// withoutServerFields returns a copy of an object without what the API server sets, and its
-// metadata, nil if there is none.
-func withoutServerFields(content map[string]any) (out, metadata map[string]any) {
-	out = maps.Clone(content)
-	delete(out, "status")
-	if m, ok := out["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(m)
-		for _, name := range serverFields {
-			delete(metadata, name)
-		}
-		out["metadata"] = metadata
-	}
-	return out, metadata
-}
-
-// removeOrigin removes the annotation for the source of an object from a copy of its
-// metadata.
-func removeOrigin(metadata map[string]any) {
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if annotations[manifest.OriginAnnotation] == nil {
-		return
-	}
-	annotations = maps.Clone(annotations)
-	delete(annotations, manifest.OriginAnnotation)
-	if metadata["annotations"] = annotations; len(annotations) == 0 {
-		delete(metadata, "annotations")
-	}
 }

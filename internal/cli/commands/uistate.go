@@ -289,8 +289,7 @@ func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error
 	if err != nil {
 		return "", err
 	}
-	content, _ = withoutServerFields(content)
-	text, err := yaml.Marshal(content)
+	text, err := yaml.Marshal(withoutServerFields(content))
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", ref, err)
 	}

@@ -10,6 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -144,12 +145,5 @@ func (a *app) warnManifestProblems(problems []manifest.Problem) {
 
 // problemText returns a problem with its position and object.
 func problemText(p manifest.Problem) string {
-	at, file := p.Location(), p.Object.At.File
-	if file == manifest.Stdin {
-		file = "standard input"
-	}
-	if at.Line == 0 {
-		return fmt.Sprintf("%s: %s: %s", file, p.Object, p.Message)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s", file, at.Line, at.Column, p.Object, p.Message)
+	return fmt.Sprintf("%s: %s: %s", report.Location(p.Location()), p.Object, p.Message)
 }

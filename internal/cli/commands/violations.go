@@ -83,14 +83,8 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	if a.redact {
 		redactViolations(found)
 	}
-	result := commandResult{}
-	if out.isReport() {
-		b := a.newReport("violations", out)
-		b.addViolations(q, found)
-		result.report = &b.Report
-	}
-	result.show = func(p printers.Printer) error { return p.Violations(found) }
-	if err := a.writeResult(&out, result); err != nil {
+	show := func(p printers.Printer) error { return p.Violations(found) }
+	if err := a.writeResult("violations", &out, show, func(b *reportBuilder) { b.addViolations(q, found) }); err != nil {
 		return err
 	}
 	has := func(action api.Action) bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -197,14 +196,4 @@ func (o *Object) profile() (*policykind.Profile, error) {
 		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
 	}
 	return p, nil
-}
-
-// serves reports whether a definition serves any version.
-func serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, v := range crd.Spec.Versions {
-		if v.Served {
-			return true
-		}
-	}
-	return false
 }

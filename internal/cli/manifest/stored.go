@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
@@ -83,7 +86,7 @@ func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old
 // built-in one; nil if there is none or it serves no version.
 func (k *Kinds) CRD(ref api.PolicyKind) *customresource.Kind {
 	switch d := k.definitionOf(ref); {
-	case d.Definition != nil && serves(&d.CustomResourceDefinition):
+	case d.Definition != nil && slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served }):
 		return d.validator
 	case d.Definition != nil || k.notServed(ref):
 		return nil

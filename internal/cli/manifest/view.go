@@ -1,10 +1,8 @@
 package manifest
 
 import (
-	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -107,8 +105,6 @@ func (s *Set) Ignored(kinds *Kinds) []Count {
 		}
 		out[i].Objects++
 	}
-	slices.SortFunc(out, func(a, b Count) int {
-		return cmp.Or(strings.Compare(a.Kind.Group, b.Kind.Group), strings.Compare(a.Kind.Kind, b.Kind.Kind))
-	})
+	slices.SortFunc(out, func(a, b Count) int { return api.ComparePolicyKinds(a.Kind, b.Kind) })
 	return out
 }

@@ -72,6 +72,6 @@ func TestBindingsControlCharacters(t *testing.T) {
 		require.NoError(t, Printer{Out: &out, Format: Tree}.Explanations(api.ExplanationList{Items: []api.Explanation{{Path: path, Bindings: []api.Binding{b}}}}))
 		assert.NotContains(t, out.String(), "\x1b")
 		assert.NotContains(t, out.String(), "\r")
-		assert.Contains(t, out.String(), "a [2Jb  c")
+		assert.Contains(t, out.String(), "a [2Jb c")
 	}
 }

@@ -37,10 +37,10 @@ type Printer struct {
 	Color bool
 }
 
-// document is one of the lists of the JSON contract.
+// document is one of the lists of the JSON contract, or a manifest.
 type document interface {
 	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
-		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList
+		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList | *Exported
 }
 
 // write writes a list in the format of the printer. table and tree write the
@@ -151,17 +151,10 @@ type ExportedMetadata struct {
 
 // Manifest writes a manifest as JSON, else as YAML.
 func (p Printer) Manifest(e Exported) error {
-	text, err := yaml.Marshal(e)
-	if p.Format == JSON {
-		text, err = marshal(e)
+	if p.Format != JSON {
+		p.Format = YAML
 	}
-	if err != nil {
-		return fmt.Errorf("write the manifest of %s: %w", e.Metadata.Name, err)
-	}
-	if _, err := p.Out.Write(text); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
+	return write(p, &e, nil, nil)
 }
 
 // ChangedObject is an object whose change was evaluated.

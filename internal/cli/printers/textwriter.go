@@ -45,7 +45,7 @@ func (p Printer) text(fill func(*textWriter)) []byte {
 // cursor, are replaced by spaces: names and values come from users.
 func (w *textWriter) paint(s style, text string) string {
 	if s == plain || text == "" {
-		return clean(text)
+		return OneLine(text)
 	}
 	return w.wrap(s, text)
 }
@@ -54,17 +54,16 @@ func (w *textWriter) paint(s style, text string) string {
 // columns of a table are aligned by the length of their cells, codes included.
 func (w *textWriter) wrap(s style, text string) string {
 	if !w.color {
-		return clean(text)
+		return OneLine(text)
 	}
-	return "\x1b[" + cmp.Or(string(s), "00") + "m" + clean(text) + "\x1b[0m"
+	return "\x1b[" + cmp.Or(string(s), "00") + "m" + OneLine(text) + "\x1b[0m"
 }
 
-func clean(text string) string {
-	if strings.IndexFunc(text, unicode.IsControl) < 0 {
-		return text
-	}
+// OneLine replaces line breaks and control characters by spaces.
+func OneLine(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", " ")
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r
@@ -120,13 +119,12 @@ func Compact(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// short returns a value as JSON on one line, truncated to a length.
-func short(v any, most int) string {
-	s := []rune(Compact(v))
-	if len(s) <= most {
-		return string(s)
+// Cut shortens a text to a number of characters, with an ellipsis at the end.
+func Cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
 	}
-	return string(s[:most-1]) + "…"
+	return string([]rune(text)[:most-1]) + "…"
 }
 
 // Lines returns a value as one line of JSON, or as YAML if that would be longer

@@ -71,5 +71,5 @@ func shown(value any, hidden bool, most int) string {
 	if hidden {
 		return redacted
 	}
-	return short(value, most)
+	return Cut(Compact(value), most)
 }

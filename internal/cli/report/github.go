@@ -9,6 +9,7 @@ import (
 	"github.com/sethvargo/go-githubactions"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // Limits of GitHub's runner: it drops further annotations of the same type in a step, and
@@ -58,7 +59,7 @@ func githubText(r *Report) ([]byte, error) {
 
 func annotation(w row) string {
 	// The runner trims the last property, which is the title.
-	properties := githubactions.CommandProperties{"title": strings.TrimSpace(cut(oneLine(w.title), githubTitle))}
+	properties := githubactions.CommandProperties{"title": strings.TrimSpace(printers.Cut(printers.OneLine(w.title), githubTitle))}
 	message := cmp.Or(w.text, string(w.Code))
 	if w.file != "" {
 		properties["file"] = w.file
@@ -66,7 +67,7 @@ func annotation(w row) string {
 	} else if w.at != "" {
 		message = w.at + ": " + message
 	}
-	return command(severities[w.Severity].github, properties, cut(message, githubMessage))
+	return command(severities[w.Severity].github, properties, printers.Cut(message, githubMessage))
 }
 
 func addPosition(p githubactions.CommandProperties, at Location) {

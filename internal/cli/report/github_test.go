@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/test/tables"
 )
 
@@ -161,7 +162,7 @@ func FuzzGitHub(f *testing.F) {
 		} else if message == "" {
 			want = "Invalid"
 		}
-		assert.Equal(t, cut(want, githubMessage), got[0].message)
+		assert.Equal(t, printers.Cut(want, githubMessage), got[0].message)
 		if path != "" {
 			assert.Equal(t, path, got[0].properties["file"])
 		} else {

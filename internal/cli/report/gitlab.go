@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // codeQuality is an entry of GitLab's code quality report.
@@ -43,5 +45,5 @@ func gitlabText(r *Report) ([]byte, error) {
 
 // segment returns a text as one segment of a path.
 func segment(s string) string {
-	return strings.Trim(strings.ReplaceAll(oneLine(s), "/", "_"), ".")
+	return strings.Trim(strings.ReplaceAll(printers.OneLine(s), "/", "_"), ".")
 }

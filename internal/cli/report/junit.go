@@ -8,6 +8,7 @@ import (
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // noDuration is the time of test suites: nothing is measured.
@@ -96,7 +97,7 @@ func (r *Report) tested(rows []row) []testedObject {
 }
 
 func (r *Report) testcase(o Object, name string, rows ...row) junit.Testcase {
-	out := junit.Testcase{Classname: xmlText(o.Ref.Kind), Name: xmlText(oneLine(name)), Time: noDuration}
+	out := junit.Testcase{Classname: xmlText(o.Ref.Kind), Name: xmlText(printers.OneLine(name)), Time: noDuration}
 	var lines []string
 	if r.Command == "diff" && o.Operation != "" {
 		lines = append(lines, r.changesOf(o))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 const (
@@ -89,7 +90,7 @@ const asIfAllowed = "The effective policies below are those after the change, as
 
 // quote returns notes as a quote of at most limit bytes.
 func quote(notes []string, limit int) string {
-	out, _ := fit(limit, len(notes), func(i int) string { return "\n> " + text(cut(oneLine(notes[i]), messageLimit)) + "\n" })
+	out, _ := fit(limit, len(notes), func(i int) string { return "\n> " + text(printers.Cut(printers.OneLine(notes[i]), messageLimit)) + "\n" })
 	return out
 }
 
@@ -153,7 +154,7 @@ func (r *Report) changesSummary() string {
 			moved = append(moved, o.Moved)
 		}
 	}
-	return api.ChangesSummary(len(r.Changes), detail+text(cut(oneLine(r.Effect), effectLimit)), text(cut(oneLine(strings.Join(moved, ", ")), effectLimit)))
+	return api.ChangesSummary(len(r.Changes), detail+text(printers.Cut(printers.OneLine(r.Effect), effectLimit)), text(printers.Cut(printers.OneLine(strings.Join(moved, ", ")), effectLimit)))
 }
 
 // evaluated returns the text of a report without findings and changes.
@@ -190,22 +191,22 @@ func (r *Report) tableRow(w row) string {
 	if w.Severity == Error && r.Command == "violations" {
 		severity = "Error" // only a change is denied
 	}
-	reason := text(cut(string(w.Code), nameLimit))
+	reason := text(printers.Cut(string(w.Code), nameLimit))
 	if reasonIndex(w.Code) >= 0 {
 		reason = "[" + reason + "](" + helpURI(w.Code) + ")"
 	}
-	object := code(cut(w.Object.String(), nameLimit))
+	object := code(printers.Cut(w.Object.String(), nameLimit))
 	if w.Operation != "" {
-		object += " (" + text(cut(w.Operation, nameLimit)) + ")"
+		object += " (" + text(printers.Cut(w.Operation, nameLimit)) + ")"
 	}
-	message := text(cut(w.Message, messageLimit))
+	message := text(printers.Cut(w.Message, messageLimit))
 	if w.CountsPaths && w.Severity == Warning && len(r.Changes) > 0 {
 		message = impactBelow // the paths are listed with what they lose
 	}
 	if w.on != "" {
-		message += "<br>on " + code(cut(w.on, nameLimit))
+		message += "<br>on " + code(printers.Cut(w.on, nameLimit))
 	}
-	return "| " + strings.Join([]string{severity, reason, object, code(cut(w.at, nameLimit)), message}, " | ") + " |\n"
+	return "| " + strings.Join([]string{severity, reason, object, code(printers.Cut(w.at, nameLimit)), message}, " | ") + " |\n"
 }
 
 // details returns content that is shown on request.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/test/tables"
 )
 
@@ -154,11 +155,11 @@ func TestMarkdownShowsTextsAsTheyAre(t *testing.T) {
 			p := rendered(t, r.Markdown(CommentLimit))
 			require.Len(t, p.rows, 1)
 			require.Len(t, p.rows[0], 5)
-			assertShows(t, visible(cut(text, nameLimit), "\n"), p.rows[0][1])
-			assertShows(t, visible(cut(f.At.String(), nameLimit), " "), p.rows[0][3])
+			assertShows(t, visible(printers.Cut(text, nameLimit), "\n"), p.rows[0][1])
+			assertShows(t, visible(printers.Cut(f.At.String(), nameLimit), " "), p.rows[0][3])
 			message, _, found := strings.Cut(p.rows[0][4], "\non ")
 			assert.Equal(t, text != "", found, "a path")
-			assertShows(t, visible(cut(text, messageLimit), "\n"), message)
+			assertShows(t, visible(printers.Cut(text, messageLimit), "\n"), message)
 			assert.Equal(t, 2, p.details)
 			assert.Len(t, p.blocks, 2)
 			assert.Contains(t, p.blocks[0], "```` </details> <script>")
@@ -413,7 +414,7 @@ func FuzzMarkdown(f *testing.F) {
 		p := rendered(t, markdown)
 		for _, row := range p.rows {
 			require.Len(t, row, 5)
-			assertShows(t, visible(cut(message, messageLimit), "\n"), row[4])
+			assertShows(t, visible(printers.Cut(message, messageLimit), "\n"), row[4])
 		}
 	})
 }

@@ -42,15 +42,15 @@ func (r *Report) changes(limit int) (string, int) {
 
 func (g changeGroup) markdown() string {
 	c := g[0]
-	summary := text(cut(c.PolicyKind.Kind, nameLimit)) + " on " + code(cut(api.PathText(c.Path), nameLimit))
+	summary := text(printers.Cut(c.PolicyKind.Kind, nameLimit)) + " on " + code(printers.Cut(api.PathText(c.Path), nameLimit))
 	if n := len(g) - 1; n > 0 {
 		summary += " and " + api.Plural(n, "more path")
 	}
 	switch {
 	case len(c.Lost) > 0:
-		summary += ": <b>loses " + text(cut(strings.Join(c.Lost, ", "), nameLimit)) + "</b>"
+		summary += ": <b>loses " + text(printers.Cut(strings.Join(c.Lost, ", "), nameLimit)) + "</b>"
 	case len(c.Gained) > 0:
-		summary += ": <b>new, gets " + text(cut(api.GainedText(c.Gained), nameLimit)) + "</b>"
+		summary += ": <b>new, gets " + text(printers.Cut(api.GainedText(c.Gained), nameLimit)) + "</b>"
 	case c.New:
 		summary += ": <b>new</b>"
 	case c.Removed:
@@ -60,7 +60,7 @@ func (g changeGroup) markdown() string {
 	if len(g) > 1 {
 		content += g.listPaths() + "\n"
 	} else if c.Was != nil {
-		content += "Before the change these requests were served on " + code(cut(api.PathText(c.Was), nameLimit)) + ".\n\n"
+		content += "Before the change these requests were served on " + code(printers.Cut(api.PathText(c.Was), nameLimit)) + ".\n\n"
 	}
 	var diff []string
 	for _, r := range c.Rules {
@@ -85,9 +85,9 @@ func (g changeGroup) causes() string {
 			parts = append(parts, api.Plural(len(causes)-i, "more object"))
 			break
 		}
-		part := strings.TrimSpace(text(cut(o.Operation, nameLimit)) + " " + code(cut(o.Ref.String(), nameLimit)))
+		part := strings.TrimSpace(text(printers.Cut(o.Operation, nameLimit)) + " " + code(printers.Cut(o.Ref.String(), nameLimit)))
 		if at := o.At.String(); at != "" {
-			part += " (" + code(cut(at, nameLimit)) + ")"
+			part += " (" + code(printers.Cut(at, nameLimit)) + ")"
 		}
 		parts = append(parts, part)
 	}
@@ -105,9 +105,9 @@ func (g changeGroup) listPaths() string {
 			fmt.Fprintf(&out, "- and %s\n", api.Plural(len(g)-i, "more path"))
 			break
 		}
-		out.WriteString("- " + code(cut(api.PathText(c.Path), nameLimit)))
+		out.WriteString("- " + code(printers.Cut(api.PathText(c.Path), nameLimit)))
 		if c.Was != nil {
-			out.WriteString(", before the change on " + code(cut(api.PathText(c.Was), nameLimit)))
+			out.WriteString(", before the change on " + code(printers.Cut(api.PathText(c.Was), nameLimit)))
 		}
 		out.WriteByte('\n')
 	}
@@ -124,11 +124,11 @@ func ruleLines(sign, rule string, v *api.RuleValue) []string {
 		value = append(value[:valueLines:valueLines], "… "+api.Plural(more, "more line"))
 	}
 	for i, l := range value {
-		value[i] = cut(oneLine(l), valueLine)
+		value[i] = printers.Cut(printers.OneLine(l), valueLine)
 	}
-	out := printers.RuleLines(sign, cut(rule, nameLimit), v, value)
+	out := printers.RuleLines(sign, printers.Cut(rule, nameLimit), v, value)
 	for i, l := range out {
-		out[i] = cut(oneLine(l), messageLimit)
+		out[i] = printers.Cut(printers.OneLine(l), messageLimit)
 	}
 	return out
 }

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // severities are the words for each severity: that of SARIF and of texts, GitHub's command
@@ -59,7 +58,7 @@ func (r *Report) rows() []row {
 		if w.at != "" {
 			w.line += " (" + w.at + ")"
 		}
-		w.line = oneLine(w.line)
+		w.line = printers.OneLine(w.line)
 		hash := f.hash()
 		seen[hash]++
 		w.fingerprint = hash + ":" + strconv.Itoa(seen[hash])
@@ -127,23 +126,4 @@ func (l Location) String() string {
 		return out
 	}
 	return out + ":" + strconv.Itoa(l.Column)
-}
-
-// oneLine replaces line breaks and control characters by spaces.
-func oneLine(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", " ")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// cut shortens a text to a number of characters, with an ellipsis at the end.
-func cut(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 const (
@@ -77,8 +78,8 @@ func (r reason) descriptor() *sarif.ReportingDescriptor {
 	id := cmp.Or(string(r.code), unknownCode)
 	help := sarif.NewMultiformatMessageString().WithText(r.text)
 	out := sarif.NewReportingDescriptor().WithID(id).WithName(id).WithHelp(help).
-		WithShortDescription(sarif.NewMultiformatMessageString().WithText(cut(r.subject, sarifDescription))).
-		WithFullDescription(sarif.NewMultiformatMessageString().WithText(cut(r.summary, sarifDescription))).
+		WithShortDescription(sarif.NewMultiformatMessageString().WithText(printers.Cut(r.subject, sarifDescription))).
+		WithFullDescription(sarif.NewMultiformatMessageString().WithText(printers.Cut(r.summary, sarifDescription))).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(r.level.String()))
 	if r.markdown != "" {
 		help.WithMarkdown(r.markdown)
@@ -125,30 +126,25 @@ func result(w row, rule int) *sarif.Result {
 func location(w row) *sarif.Location {
 	out := sarif.NewLocation()
 	if w.At.File != "" && w.At.File != "-" {
-		out.WithPhysicalLocation(physicalLocation(w))
+		artifact := sarif.NewArtifactLocation()
+		switch {
+		case w.file != "":
+			artifact.WithURI(relativeURI(w.file)).WithURIBaseID(sourceRoot)
+		case w.At.absolute():
+			artifact.WithURI(fileURI(w.At.File))
+		default:
+			artifact.WithURI(relativeURI(path.Clean(w.At.File)))
+		}
+		out.WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(artifact))
+		if w.At.Line > 0 {
+			out.PhysicalLocation.WithRegion(region(w.At))
+		}
 	}
 	if w.Object != (api.Ref{}) {
 		name := strings.TrimSpace(w.Object.PolicyKind().String() + " " + w.Object.Key())
 		out.WithLogicalLocations([]*sarif.LogicalLocation{
 			sarif.NewLogicalLocation().WithKind("resource").WithName(w.Object.Name).WithFullyQualifiedName(name),
 		})
-	}
-	return out
-}
-
-func physicalLocation(w row) *sarif.PhysicalLocation {
-	artifact := sarif.NewArtifactLocation()
-	switch {
-	case w.file != "":
-		artifact.WithURI(relativeURI(w.file)).WithURIBaseID(sourceRoot)
-	case w.At.absolute():
-		artifact.WithURI(fileURI(w.At.File))
-	default:
-		artifact.WithURI(relativeURI(path.Clean(w.At.File)))
-	}
-	out := sarif.NewPhysicalLocation().WithArtifactLocation(artifact)
-	if w.At.Line > 0 {
-		out.WithRegion(region(w.At))
 	}
 	return out
 }
