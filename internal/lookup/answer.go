@@ -168,14 +168,8 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	}
 	outcomes = append(outcomes, a.outcomesHere(hidden)...)
 	slices.SortFunc(outcomes, func(x, y api.Outcome) int { return api.CompareRefs(x.Policy, y.Policy) })
-	limit := a.limit(0, maxOutcomeBytes)
-	for _, o := range outcomes {
-		if !limit.fits(0, o) {
-			a.left.Outcomes++
-			continue
-		}
-		a.status.Outcomes = append(a.status.Outcomes, o)
-	}
+	fitting, left := within(a.limit(0, maxOutcomeBytes), outcomes)
+	a.status.Outcomes, a.left.Outcomes = fitting, a.left.Outcomes+left
 	return nil
 }
 
@@ -206,14 +200,7 @@ func (a *answering) addReaches(ctx context.Context) error {
 		return err
 	}
 	a.status.Message = message
-	limit := a.limit(0, maxReachBytes)
-	for _, r := range items {
-		if !limit.fits(0, r) {
-			a.left.Reaches++
-			continue
-		}
-		a.status.Reaches = append(a.status.Reaches, r)
-	}
+	a.status.Reaches, a.left.Reaches = within(a.limit(0, maxReachBytes), items)
 	return nil
 }
 

@@ -35,6 +35,18 @@ func (l *limit) fits(before int, item any) bool {
 	return true
 }
 
+// within returns the items that fit within a limit, and how many do not.
+func within[T any](limit limit, items []T) (fitting []T, left int) {
+	for _, item := range items {
+		if limit.fits(0, item) {
+			fitting = append(fitting, item)
+		} else {
+			left++
+		}
+	}
+	return fitting, left
+}
+
 // onPath is a path of a query with its elements.
 type onPath struct {
 	*effective.Effective

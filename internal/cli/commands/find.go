@@ -21,20 +21,26 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 	if err != nil && !errors.Is(err, errUnknownKind) {
 		return nil, err
 	}
-	candidates := s.referenced(word, name)
-	if err == nil {
-		for o := range s.view.Objects(kind) {
-			if o.Ref().Name == name {
-				candidates = append(candidates, o)
-			}
+	found, missing := s.named(kind, name, s.referenced(word, name), everywhere)
+	if missing != nil && err != nil {
+		return nil, err
+	}
+	return found, missing
+}
+
+// named returns the objects of a kind and name, and of some references of that name, in the
+// namespace, or in all namespaces.
+func (s *source) named(kind api.PolicyKind, name string, references []snapshot.Object, everywhere bool) ([]snapshot.Object, error) {
+	candidates := references
+	for o := range s.view.Objects(kind) {
+		if o.Ref().Name == name {
+			candidates = append(candidates, o)
 		}
 	}
 	found, otherNamespaces := s.selectByNamespace(candidates, everywhere)
 	switch {
 	case len(found) > 0:
 		return found, nil
-	case err != nil:
-		return nil, err
 	case len(otherNamespaces) > 0:
 		return nil, fmt.Errorf("%s %s/%s %w, but exists in namespace %s: use -n to select a namespace or -A for all", kind.Kind, s.namespace, name, errNotFound, strings.Join(otherNamespaces, ", "))
 	default:
@@ -82,7 +88,7 @@ func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool
 // they exist or not.
 func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
-	for _, kind := range s.kindsOfObjects() {
+	for _, kind := range s.kinds.Objects() {
 		for o := range s.view.Objects(kind) {
 			for _, ref := range referencesOf(o) {
 				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
@@ -92,15 +98,6 @@ func (s *source) referenced(word, name string) []snapshot.Object {
 		}
 	}
 	return out
-}
-
-// kindsOfObjects returns the kinds of the hierarchy, and the policy kinds.
-func (s *source) kindsOfObjects() []api.PolicyKind {
-	kinds := hierarchyKinds()
-	for _, k := range s.view.Kinds() {
-		kinds = append(kinds, k.Ref())
-	}
-	return kinds
 }
 
 // referencesOf returns the references of an object to objects that need not be in

@@ -54,10 +54,7 @@ func kindAliases(k api.PolicyKind, defined []string) []string {
 // kind returns the kind of a name. If several kinds have the name, it is the only
 // one of them that is present.
 func (s *source) kind(word string) (api.PolicyKind, error) {
-	known := hierarchyKinds()
-	for _, k := range s.kinds.All() {
-		known = append(known, k.Ref())
-	}
+	known := s.kinds.Objects()
 	found := s.kindsNamed(word, known)
 	present := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.isPresent(k) })
 	switch {
@@ -83,15 +80,15 @@ func unknownKind(word string) error { return fmt.Errorf("%w %q", errUnknownKind,
 
 // kindWords returns the names of kinds, those that are present first.
 func (s *source) kindWords(known []api.PolicyKind) []string {
-	var out, absent []string
-	for _, k := range known {
-		if s.isPresent(k) {
-			out = append(out, kindAliases(k, s.kinds.Names(k))...)
-		} else {
-			absent = append(absent, kindAliases(k, s.kinds.Names(k))...)
+	var out []string
+	for _, present := range []bool{true, false} {
+		for _, k := range known {
+			if s.isPresent(k) == present {
+				out = append(out, kindAliases(k, s.kinds.Names(k))...)
+			}
 		}
 	}
-	return append(out, absent...)
+	return out
 }
 
 // kindsNamed returns the known kinds of a name.
@@ -143,13 +140,4 @@ func kindList(kinds []api.PolicyKind) string {
 		names[i] = k.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// hierarchyKinds returns the kinds of objects that paths consist of or depend on.
-func hierarchyKinds() []api.PolicyKind {
-	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}}
-	for _, kind := range gateway.GatewayKinds {
-		out = append(out, gateway.KindOf(kind))
-	}
-	return out
 }

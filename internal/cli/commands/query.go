@@ -75,7 +75,7 @@ func (a *app) query(ctx context.Context, x question) (*query, error) {
 // namespaces returns the namespaces of all objects, nil if that of -n is one of them.
 func (s *source) namespaces() []string {
 	var out []string
-	for _, kind := range s.kindsOfObjects() {
+	for _, kind := range s.kinds.Objects() {
 		for o := range s.view.Objects(kind) {
 			ref := o.Ref()
 			if kind == (api.PolicyKind{Kind: gateway.KindNamespace}) {

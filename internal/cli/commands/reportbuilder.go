@@ -61,16 +61,13 @@ func (b *reportBuilder) addVerdict(v api.Verdict, denials report.Severity, o, ol
 // addChanges adds what changes in the end.
 func (b *reportBuilder) addChanges(n *netChanges) {
 	changed := n.changed()
-	all := make([]api.Change, 0, len(changed))
 	for _, c := range changed {
-		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil}
+		change := report.Change{Change: c.change(), Namespace: c.Effective().Path.Namespace(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil}
 		for _, e := range c.causes {
 			change.Causes = append(change.Causes, b.object(e))
 		}
-		all = append(all, change.Change)
 		b.Changes = append(b.Changes, change)
 	}
-	b.Effect = api.ChangesText(all)
 	b.Diagram = diagram(changed)
 }
 

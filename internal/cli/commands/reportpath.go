@@ -10,8 +10,7 @@ import (
 
 // reportPaths converts the paths of files to those of reports.
 type reportPaths struct {
-	root  string            // of all files; "" for the root of the repository of each
-	roots map[string]string // by directory
+	root string // of all files; "" for the root of the repository of each
 	// sources are the files that objects were rendered from, as far as they can be read.
 	sources map[string]*manifest.Set
 }
@@ -59,7 +58,7 @@ func (p *reportPaths) path(file string) string {
 	}
 	root := p.root
 	if root == "" {
-		root = p.repository(filepath.Dir(absolute))
+		root = repository(filepath.Dir(absolute))
 	}
 	if below, ok := relative(root, absolute); ok {
 		return filepath.ToSlash(below)
@@ -79,19 +78,15 @@ func relative(root, file string) (below string, ok bool) {
 
 // repository returns the root of the Git repository or worktree of a directory; the
 // working directory for one that is in none.
-func (p *reportPaths) repository(dir string) string {
-	if root, known := p.roots[dir]; known {
-		return root
+func repository(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "."
+		}
+		dir = parent
 	}
-	root := "."
-	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-		root = dir
-	} else if parent := filepath.Dir(dir); parent != dir {
-		root = p.repository(parent)
-	}
-	if p.roots == nil {
-		p.roots = make(map[string]string)
-	}
-	p.roots[dir] = root
-	return root
 }

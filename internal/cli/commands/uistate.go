@@ -34,7 +34,7 @@ type uiState struct {
 
 func newUIState(a *app, s *source, said []string) (*uiState, error) {
 	u := &uiState{app: a, source: s, warnings: said}
-	for _, kind := range s.kindsOfObjects() {
+	for _, kind := range s.kinds.Objects() {
 		for o := range s.view.Objects(kind) {
 			u.objects = append(u.objects, uiObject(o))
 		}
@@ -60,11 +60,7 @@ func (a *app) newUnlistedState(ctx context.Context) (*uiState, error) {
 	}
 	policies := manifest.NewKinds(nil)
 	u := &uiState{app: a, cluster: c, warnings: []string{fmt.Sprintf("you are not allowed to list the objects of all namespaces: these are those of namespace %s, and Overrule answers without values of policies that you are not allowed to read", c.namespace)}}
-	kinds := hierarchyKinds()
-	for _, k := range policies.All() {
-		kinds = append(kinds, k.Ref())
-	}
-	for _, kind := range kinds {
+	for _, kind := range policies.Objects() {
 		if policies.ClusterScoped(kind) || kind == gateway.KindOf(gateway.KindReferenceGrant) {
 			continue // no review can be about it
 		}

@@ -14,7 +14,6 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -178,21 +177,12 @@ func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
 	if named == nil {
 		return nil, nil
 	}
+	found, err := q.named(named.kind, named.name, nil, q.allNamespaces)
 	out := make(map[api.Ref]bool)
-	for o := range q.view.Objects(named.kind) {
-		ref := o.Ref()
-		if ref.Name == named.name && (ref.Namespace == "" || q.allNamespaces || ref.Namespace == q.namespace) {
-			out[ref] = true
-		}
+	for _, o := range found {
+		out[o.Ref()] = true
 	}
-	if len(out) == 0 {
-		ref := api.Ref{Kind: named.kind.Kind, Namespace: q.namespace, Name: named.name}
-		if named.kind == constraint.ClusterKind {
-			ref.Namespace = ""
-		}
-		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, lookup.DidYouMean(named.name, q.namesOf(named.kind, q.allNamespaces)))
-	}
-	return out, nil
+	return out, err
 }
 
 // warnInactiveConstraints prints which constraints are not in effect, and why.

@@ -86,7 +86,12 @@ func singular(kind string) string {
 
 // readKinds returns the kinds of objects that are read.
 func (k *Kinds) readKinds() []api.PolicyKind {
-	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindProfile, constraint.Kind, constraint.ClusterKind}
+	return append(k.Objects(), policykind.KindProfile, constraint.Kind, constraint.ClusterKind)
+}
+
+// Objects returns the kinds of objects that paths consist of or depend on, and the policy kinds.
+func (k *Kinds) Objects() []api.PolicyKind {
+	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}}
 	for _, kind := range gateway.GatewayKinds {
 		out = append(out, gateway.KindOf(kind))
 	}

@@ -171,11 +171,11 @@ func unprotectedText(u api.LostProtection) string {
 // replaces all of it.
 func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	if p.ReplacedBy != nil && p.Message == "" {
-		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
+		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), lossNote(commonInForce(p.Lost), false)))}
 	}
 	var out []string
 	for _, l := range p.Lost {
-		text := fmt.Sprintf("  of %s, lost to %s%s%s", policyName(p.Policy, l.Block), policyName(l.To, l.ToBlock), inForceNote(l.InForce), equalNote(l.Equal))
+		text := fmt.Sprintf("  of %s, lost to %s%s", policyName(p.Policy, l.Block), policyName(l.To, l.ToBlock), lossNote(l.InForce, l.Equal))
 		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
 	}
 	if p.Message != "" {
@@ -188,13 +188,17 @@ func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	return out
 }
 
-// inForceNote names the policy that is in effect, if the one that won over the
-// rule has lost it to another.
-func inForceNote(p *api.Ref) string {
-	if p == nil {
-		return ""
+// lossNote names the policy that is in effect, if the one that won over a rule has lost it to
+// another, and marks a rule that was lost to one of an equal value.
+func lossNote(inForce *api.Ref, equal bool) string {
+	out := ""
+	if inForce != nil {
+		out = "; in effect is " + inForce.Key()
 	}
-	return "; in effect is " + p.Key()
+	if equal {
+		out += " (equal value)"
+	}
+	return out
 }
 
 // commonInForce returns the policy that is in effect in place of every lost rule,
@@ -205,14 +209,6 @@ func commonInForce(lost []api.LostRule) *api.Ref {
 		return nil
 	}
 	return first
-}
-
-// equalNote marks a rule that was lost to one of an equal value.
-func equalNote(is bool) string {
-	if !is {
-		return ""
-	}
-	return " (equal value)"
 }
 
 // outcomeRows writes outcomes as a table.
@@ -252,7 +248,7 @@ func outcomeNote(o api.Outcome) string {
 	}
 	for _, l := range o.Lost {
 		if l.Whole < l.Paths {
-			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForceNote(l.InForce), equalNote(l.Equal)))
+			parts = append(parts, fmt.Sprintf("%s lost to %s%s", l.Rule, l.To.Key(), lossNote(l.InForce, l.Equal)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -86,10 +86,10 @@ func (w *textWriter) contributionLines(c api.Contribution) []string {
 		out = append(out, w.paint(dim, c.Message))
 	}
 	if c.ReplacedBy != nil && len(c.Lost) > 0 {
-		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForceNote(commonInForce(c.Lost)))))
+		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, lossNote(commonInForce(c.Lost), false))))
 	}
 	for _, l := range c.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal))))
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s", blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal))))
 	}
 	return out
 }
@@ -120,7 +120,7 @@ func (w *textWriter) ruleLine(r api.ExplainedRule) string {
 }
 
 func (w *textWriter) lostLine(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s%s", shown(l.Value, l.Redacted, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
+	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s", shown(l.Value, l.Redacted, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal)))
 }
 
 // weakenedLine returns which rule of another policy weakens a rule of an override.

@@ -39,7 +39,7 @@ func (w *textWriter) outcomeLines(o api.Outcome) []string {
 	}
 	for _, l := range o.Lost {
 		if n := l.Paths - l.Whole; n > 0 {
-			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, api.Plural(n, "path"), inForceNote(l.InForce), equalNote(l.Equal))))
+			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s", l.To, api.Plural(n, "path"), lossNote(l.InForce, l.Equal))))
 		}
 	}
 	return out

@@ -37,7 +37,6 @@ func hostile() *Report {
 			},
 			Causes: r.Objects[i:], Was: []api.PathElement{{Kind: text, Name: text}},
 		})
-		r.Effect = text
 	}
 	return r
 }

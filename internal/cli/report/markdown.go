@@ -90,7 +90,9 @@ const asIfAllowed = "The effective policies below are those after the change, as
 
 // quote returns notes as a quote of at most limit bytes.
 func quote(notes []string, limit int) string {
-	out, _ := fit(limit, len(notes), func(i int) string { return "\n> " + text(printers.Cut(printers.OneLine(notes[i]), messageLimit)) + "\n" })
+	out, _ := fit(limit, len(notes), func(i int) string {
+		return "\n> " + text(printers.Cut(printers.OneLine(notes[i]), messageLimit)) + "\n"
+	})
 	return out
 }
 
@@ -138,14 +140,12 @@ func (r *Report) denied(rows []row) int {
 }
 
 func (r *Report) changesSummary() string {
-	detail := ""
-	namespaces := make(map[string]bool)
+	detail, namespaces := "", make(map[string]bool)
+	var changes []api.Change
 	for _, c := range r.Changes {
-		if n := routeNamespace(c.Path); n != "" {
-			namespaces[n] = true
-		}
+		changes, namespaces[c.Namespace] = append(changes, c.Change), true
 	}
-	if len(namespaces) > 0 {
+	if delete(namespaces, ""); len(namespaces) > 0 {
 		detail = " in " + api.Plural(len(namespaces), "namespace")
 	}
 	var moved []string
@@ -154,7 +154,8 @@ func (r *Report) changesSummary() string {
 			moved = append(moved, o.Moved)
 		}
 	}
-	return api.ChangesSummary(len(r.Changes), detail+text(printers.Cut(printers.OneLine(r.Effect), effectLimit)), text(printers.Cut(printers.OneLine(strings.Join(moved, ", ")), effectLimit)))
+	short := func(s string) string { return text(printers.Cut(printers.OneLine(s), effectLimit)) }
+	return api.ChangesSummary(len(changes), detail+short(api.ChangesText(changes)), short(strings.Join(moved, ", ")))
 }
 
 // evaluated returns the text of a report without findings and changes.
@@ -238,19 +239,4 @@ func cutText(findings, paths int, diagram bool) string {
 		return ""
 	}
 	return "\nNot shown, because the text is limited in size: " + joinAnd(parts) + ". The log of the job shows the rest.\n"
-}
-
-// routeNamespace returns the namespace of the route of a path; without a route, that of
-// the last element that has one.
-func routeNamespace(path []api.PathElement) string {
-	namespace := ""
-	for _, e := range path {
-		if e.Namespace != "" {
-			namespace = e.Namespace
-		}
-		if strings.HasSuffix(e.Kind, "RouteRule") {
-			break
-		}
-	}
-	return namespace
 }

@@ -188,8 +188,8 @@ func TestMarkdownSummaryLine(t *testing.T) {
 	for want, r := range map[string]Report{
 		"Overrule: 1 denied, 2 warnings, 1 note; 3 effective policies change in 2 namespaces (1 loses authentication)": *full(),
 		"Overrule: no findings; no effective policy changes":                                                           {Command: "check"},
-		"Overrule: no findings; 1 effective policy changes in 1 namespace":                                             {Command: "check", Changes: one},
-		"Overrule: 1 effective policy changes in 1 namespace":                                                          {Command: "diff", Changes: one},
+		"Overrule: no findings; 1 effective policy changes in 1 namespace (1 loses authentication)":                    {Command: "check", Changes: one},
+		"Overrule: 1 effective policy changes in 1 namespace (1 loses authentication)":                                 {Command: "diff", Changes: one},
 		"Overrule: no effective policy changes":                                                                        {Command: "diff"},
 		"Overrule: 2 denied; no effective policy changes":                                                              {Command: "check", Findings: findings(Error, Error)},
 		"Overrule: 1 warning, 2 notes; no effective policy changes":                                                    {Command: "check", Findings: findings(Note, Warning, Note)},
@@ -408,7 +408,6 @@ func FuzzMarkdown(f *testing.F) {
 			c.Was, c.Lost = routePath(name, value, name, i), []string{name}
 			r.Changes = append(r.Changes, c)
 		}
-		r.Effect = name
 		markdown := r.Markdown(limit)
 		assert.LessOrEqual(t, len(markdown), limit)
 		p := rendered(t, markdown)

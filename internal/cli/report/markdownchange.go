@@ -29,7 +29,7 @@ type changeGroup []Change
 // do not fit. Paths with equal changes are shown together.
 func (r *Report) changes(limit int) (string, int) {
 	groups := printers.GroupBy(r.Changes, func(c Change) string {
-		c.Path, c.Object, c.Operation, c.Causes, c.Was = nil, api.Ref{}, "", nil, nil
+		c.Path, c.Namespace, c.Object, c.Operation, c.Causes, c.Was = nil, "", api.Ref{}, "", nil, nil
 		return printers.Compact(c)
 	})
 	out, n := fit(limit, len(groups), func(i int) string { return changeGroup(groups[i]).markdown() })

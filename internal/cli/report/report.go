@@ -30,8 +30,6 @@ type Report struct {
 	// Each path of a policy kind is in it once, and once more for each path whose requests
 	// it took over.
 	Changes []Change
-	// Effect says what paths lose and get, for the summary line: api.ChangesText.
-	Effect string
 	// Diagram is a Mermaid flowchart of the changed paths, "" for none.
 	Diagram string
 }
@@ -42,6 +40,8 @@ type Change struct {
 	api.Change
 	// Causes are the objects that changed it, in the order of their writes.
 	Causes []Object
+	// Namespace is that of the route of the path, or without one, of what it ends at.
+	Namespace string
 	// Was is the path that served the requests before the change, nil for the same or none.
 	Was []api.PathElement
 	// New is set if the path does not exist before the change, and Removed if it does not

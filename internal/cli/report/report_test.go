@@ -97,12 +97,12 @@ func full() *Report {
 					{Ref: toystore, Operation: "DELETE"},
 					{Ref: adminAuth, Operation: "CREATE", At: Location{File: "apps/toystore/21-admin-auth.yaml", Line: 2, Column: 1}},
 				},
-				Was: routePath("app", "store", "admin", 0),
+				Namespace: "app",
+				Was:       routePath("app", "store", "admin", 0),
 			},
 			changed(toystoreLimit, routePath("app", "toystore", "toys", 0), browse),
 			changed(toystoreLimit, routePath("shop", "cart", "rule-1", 0), browse),
 		},
-		Effect:  " (1 loses authentication)",
 		Diagram: "flowchart LR\n  n0[\"Gateway infra/edge\"] --> n1[\"HTTPRoute app/toystore\"]\n",
 	}
 }
@@ -110,8 +110,8 @@ func full() *Report {
 // changed returns the change of a path by the update of a policy.
 func changed(policy api.Ref, path []api.PathElement, rules []api.RuleChange) Change {
 	return Change{
-		Change: api.Change{Object: policy, Operation: "UPDATE", PolicyKind: policy.PolicyKind(), Path: path, Rules: rules},
-		Causes: []Object{{Ref: policy, Operation: "UPDATE", At: Location{File: "limits.yaml"}}},
+		Change:    api.Change{Object: policy, Operation: "UPDATE", PolicyKind: policy.PolicyKind(), Path: path, Rules: rules},
+		Namespace: path[len(path)-1].Namespace, Causes: []Object{{Ref: policy, Operation: "UPDATE", At: Location{File: "limits.yaml"}}},
 	}
 }
 
