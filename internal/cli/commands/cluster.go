@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metaunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -96,7 +97,12 @@ func (c *cluster) get(ctx context.Context, ref api.Ref) (map[string]any, error) 
 
 // list implements storedObjects.
 func (c *cluster) list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error) {
-	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, "")
+	return c.listIn(ctx, kind, "")
+}
+
+// listIn lists the objects of a kind in a namespace, or in all.
+func (c *cluster) listIn(ctx context.Context, kind api.PolicyKind, namespace string) ([]map[string]any, error) {
+	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, namespace)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -118,17 +124,14 @@ func (c *cluster) list(ctx context.Context, kind api.PolicyKind) ([]map[string]a
 // names returns the objects of a kind in the namespace, none if the user is not allowed to
 // list them or the kind is not installed.
 func (c *cluster) names(ctx context.Context, kind api.PolicyKind) []api.Ref {
-	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, c.namespace)
-	if err != nil {
-		return nil
-	}
-	list, err := resource.List(ctx, metav1.ListOptions{})
+	objects, err := c.listIn(ctx, kind, c.namespace)
 	if err != nil {
 		return nil
 	}
 	var out []api.Ref
-	for i := range list.Items {
-		out = append(out, api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: list.Items[i].GetNamespace(), Name: list.Items[i].GetName()})
+	for _, o := range objects {
+		object := metaunstructured.Unstructured{Object: o}
+		out = append(out, api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
 	}
 	return out
 }

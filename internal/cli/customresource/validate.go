@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 )
 
 // Problem is what is wrong with an object.
@@ -95,19 +98,22 @@ func (v *version) prepare(object, old map[string]any) {
 // strategy of custom resources.
 func (k *Kind) validate(ctx context.Context, v *version, object, old map[string]any, namespace string) (field.ErrorList, error) {
 	meta := newMetadata(object, old, namespace, k.Namespaced())
-	ratchet := newRatchet(v, object, old)
+	// unchanged says which values an update leaves as they are: the API server does not reject it
+	// for most of what is wrong with them. It is nil for an object that is created.
+	var unchanged *common.CorrelatedObject
 	errs := meta.validate(ctx)
 	if old == nil {
 		errs = append(errs, validation.ValidateCustomResource(nil, object, v.validator)...)
 	} else {
-		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, object, old, v.validator, ratchet.schemaOptions()...)...)
+		unchanged = common.NewCorrelatedObject(object, old, &model.Structural{Structural: v.schema})
+		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, object, old, v.validator, validation.WithRatcheting(unchanged))...)
 	}
 	errs = append(errs, v.validateScale(object)...)
 	errs = append(errs, objectmeta.Validate(ctx, nil, object, v.schema, false)...)
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, v.schema, old)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, object)...)
 	}
-	celErrs, err := k.validateRules(ctx, v, errs, object, old, ratchet)
+	celErrs, err := k.validateRules(ctx, v, errs, object, old, unchanged)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +123,7 @@ func (k *Kind) validate(ctx context.Context, v *version, object, old map[string]
 
 // validateRules validates the CEL rules, unless other errors make that impossible: the API
 // server says so in an error of its own.
-func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorList, object, old map[string]any, r ratchet) (field.ErrorList, error) {
+func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorList, object, old map[string]any, unchanged *common.CorrelatedObject) (field.ErrorList, error) {
 	rules := v.celRules()
 	if rules == nil {
 		return nil, nil
@@ -129,7 +135,7 @@ func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorLi
 	if old != nil {
 		oldObject = old
 	}
-	found, _ := rules.Validate(ctx, nil, v.schema, object, oldObject, celconfig.RuntimeCELCostBudget, r.ruleOptions()...)
+	found, _ := rules.Validate(ctx, nil, v.schema, object, oldObject, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(unchanged))
 	for _, err := range found {
 		if strings.HasPrefix(err.Detail, "rule compile error: ") {
 			return nil, fmt.Errorf("%s: %w: version %s: %s: %s", k.Name(), ErrDefinition, v.Name, err.Field, err.Detail)

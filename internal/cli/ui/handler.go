@@ -160,12 +160,10 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) getManifest(w http.ResponseWriter, r *http.Request) {
 	state, _ := s.model.current()
-	text, err := state.Manifest(r.Context(), objectQuery(r))
-	if err != nil {
-		writeError(w, statusOf(err), err)
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"manifest": text})
+	answer(w, r, objectQuery(r), func(ctx context.Context, q ObjectQuery) (map[string]string, error) {
+		text, err := state.Manifest(ctx, q)
+		return map[string]string{"manifest": text}, err
+	})
 }
 
 // getPicture answers with SVG, which the page inserts as elements. Its style is in a
