@@ -123,7 +123,7 @@ func TestViolationsOfAConstraint(t *testing.T) {
 	}
 	got := run(t, "", append(files, "violations", "policyconstraint/local")...)
 	assert.Equal(t, exitNegative, got.code)
-	assert.Equal(t, "error: PolicyConstraint default/local not found\n", got.stderr)
+	assert.Equal(t, "error: PolicyConstraint default/local not found, but exists in namespace app: use -n to select a namespace or -A for all\n", got.stderr)
 }
 
 func TestInactiveConstraintsAreReported(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -135,9 +136,5 @@ func (s *source) isPresent(ref api.PolicyKind) bool {
 }
 
 func kindList(kinds []api.PolicyKind) string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.String()
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(printers.Texts(kinds, api.PolicyKind.String), ", ")
 }

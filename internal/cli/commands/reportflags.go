@@ -19,17 +19,9 @@ import (
 
 // reportFormats are the formats of commands with findings, changeFormats those of diff.
 var (
-	reportFormats = append(slices.Clone(printers.Formats), namesOf(report.Formats)...)
+	reportFormats = append(slices.Clone(printers.Formats), printers.Texts(report.Formats, func(f report.Format) printers.Format { return f.Name })...)
 	changeFormats = append(slices.Clone(printers.Formats), report.Markdown)
 )
-
-func namesOf(formats []report.Format) []printers.Format {
-	var out []printers.Format
-	for _, f := range formats {
-		out = append(out, printers.Format(f.Name))
-	}
-	return out
-}
 
 // failOn is which findings make a command exit with 1.
 type failOn string
@@ -76,10 +68,7 @@ func (f *reportFlags) addFailOn(cmd *cobra.Command, what string) {
 }
 
 func joinOr(formats []printers.Format) string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = string(f)
-	}
+	names := printers.Texts(formats, func(f printers.Format) string { return string(f) })
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
@@ -120,7 +109,7 @@ func (f *reportFlags) showsChanges() bool {
 
 // has reports whether some output is in a format, which is nil for one of printers.
 func (f *reportFlags) has(is func(*report.Format) bool) bool {
-	return is(report.FormatOf(string(f.format))) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(report.FormatOf(string(o.format))) })
+	return is(report.FormatOf(f.format)) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(report.FormatOf(o.format)) })
 }
 
 // writeResult writes the result of a command to stdout and to the files of the flags. show writes
@@ -131,7 +120,7 @@ func (a *app) writeResult(command string, f *reportFlags, show func(printers.Pri
 		fill(b)
 	}
 	write := func(p printers.Printer) error {
-		format := report.FormatOf(string(p.Format))
+		format := report.FormatOf(p.Format)
 		if format == nil {
 			return show(p)
 		}

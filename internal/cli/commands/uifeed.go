@@ -15,6 +15,7 @@ import (
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/cli/ui"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -158,7 +159,7 @@ func (f *clusterFeed) Load(ctx context.Context) (ui.State, error) {
 		return nil, err
 	}
 	f.last = view
-	return newUIState(f.app, s, problemTexts(s.unread))
+	return newUIState(f.app, s, printers.Texts(s.unread, cache.Problem.String))
 }
 
 // list lists the cluster, before it is watched.
@@ -173,14 +174,6 @@ func (f *clusterFeed) list(ctx context.Context) (ui.State, error) {
 		return nil, err
 	}
 	return newUIState(f.app, s, said.lines())
-}
-
-func problemTexts(problems []cache.Problem) []string {
-	var out []string
-	for _, p := range problems {
-		out = append(out, p.String())
-	}
-	return out
 }
 
 // connection returns why the view is not up to date, or nil.

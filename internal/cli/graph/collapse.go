@@ -32,7 +32,7 @@ type collapser struct {
 	shared map[api.Ref]bool
 	// ends and notes are the signatures of the outcomes that end at an element,
 	// and of the policies that are attached to it.
-	ends, notes []map[string]bool
+	ends, notes map[int]map[string]bool
 	signatures  []string
 	groups      []int
 }
@@ -67,12 +67,11 @@ func (c *collapser) findShared() {
 
 // sign computes the signatures of all elements, the last lane first.
 func (c *collapser) sign() {
-	n := len(c.elements)
-	c.ends, c.notes = make([]map[string]bool, n), make([]map[string]bool, n)
+	c.ends, c.notes = make(map[int]map[string]bool), make(map[int]map[string]bool)
 	for i := range c.paths {
 		c.signPath(&c.paths[i])
 	}
-	c.signatures = make([]string, n)
+	c.signatures = make([]string, len(c.elements))
 	known := make(map[string]string) // long signatures, each as a short one
 	for l := lanes - 1; l >= 0; l-- {
 		for id := range c.elements {
@@ -91,12 +90,6 @@ func (c *collapser) sign() {
 func (c *collapser) signPath(p *path) {
 	if c.detail >= routesOfParent {
 		return
-	}
-	add := func(to []map[string]bool, id int, text string) {
-		if to[id] == nil {
-			to[id] = make(map[string]bool)
-		}
-		to[id][text] = true
 	}
 	text := p.Kind.String() + c.outcome(p)
 	if c.detail < equalGateways {
@@ -197,6 +190,14 @@ func (c *collapser) signature(id int) string {
 		}
 	}
 	return strings.Join([]string{e.Kind, e.Client, sorted(c.ends[id]), sorted(c.notes[id]), sorted(below)}, "\x04")
+}
+
+// add adds a value to the set of a key.
+func add[K, V comparable](sets map[K]map[V]bool, key K, value V) {
+	if sets[key] == nil {
+		sets[key] = make(map[V]bool)
+	}
+	sets[key][value] = true
 }
 
 func sorted(set map[string]bool) string {

@@ -147,11 +147,10 @@ func (r *resultTally) addChange(c *RuleChange) {
 	if c.Removed {
 		all = r.removed
 	}
-	if all[c.Rule] == nil {
-		all[c.Rule] = make(map[api.Ref]bool)
-	}
 	if c.Was != nil {
-		all[c.Rule][*c.Was] = true
+		add(all, c.Rule, *c.Was)
+	} else if all[c.Rule] == nil {
+		all[c.Rule] = make(map[api.Ref]bool)
 	}
 }
 

@@ -37,15 +37,9 @@ type Printer struct {
 	Color bool
 }
 
-// document is one of the lists of the JSON contract, or a manifest.
-type document interface {
-	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
-		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList | *Exported
-}
-
-// write writes a list in the format of the printer. table and tree write the
+// write writes a document of the JSON contract in the format of the printer. table and tree write the
 // human-readable formats.
-func write[D document](p Printer, list D, table, tree func(*textWriter, D)) error {
+func write[D any](p Printer, list D, table, tree func(*textWriter, D)) error {
 	var text []byte
 	var err error
 	switch p.Format {

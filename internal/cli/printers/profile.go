@@ -37,9 +37,9 @@ func profileTree(w *textWriter, l *api.ProfileList) {
 }
 
 func profileParts(p api.ProfileInForce) []namedList {
-	levels := texts(p.Spec.Levels, func(l api.LevelName) string { return string(l) })
-	targets := texts(p.Spec.Targets.Kinds, func(k api.TargetKind) string { return api.PolicyKind{Group: k.Group, Kind: k.Kind}.String() })
-	fields := texts(p.Spec.Fields, func(f api.RouteField) string { return f.Route + " by " + f.Rule })
+	levels := Texts(p.Spec.Levels, func(l api.LevelName) string { return string(l) })
+	targets := Texts(p.Spec.Targets.Kinds, func(k api.TargetKind) string { return api.PolicyKind{Group: k.Group, Kind: k.Kind}.String() })
+	fields := Texts(p.Spec.Fields, func(f api.RouteField) string { return f.Route + " by " + f.Rule })
 	var attachment []string
 	for _, by := range []struct {
 		name string
@@ -103,7 +103,7 @@ func strategies(p api.PolicyProfileSpec) string {
 	if len(p.Strategy.Allowed) == 0 {
 		return "atomic"
 	}
-	return strings.Join(texts(p.Strategy.Allowed, func(s api.StrategyName) string { return string(s) }), ", ")
+	return strings.Join(Texts(p.Strategy.Allowed, func(s api.StrategyName) string { return string(s) }), ", ")
 }
 
 func profileNote(p api.ProfileInForce) string {

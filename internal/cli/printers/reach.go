@@ -55,12 +55,12 @@ type namedList struct {
 }
 
 func reachParts(r api.Reach) []namedList {
-	listeners := texts(r.Listeners, func(l api.PathElement) string {
+	listeners := Texts(r.Listeners, func(l api.PathElement) string {
 		return api.Ref{Namespace: l.Namespace, Name: l.Name}.Key() + "#" + l.Section
 	})
 	return withoutEmpty([]namedList{
-		{"rules", r.Rules}, {"gateways", texts(r.Gateways, api.Ref.Key)}, {"listeners", listeners}, {"services", texts(r.Services, api.Ref.Key)},
-		{"routes", texts(r.Routes, api.Ref.String)}, {"backends", texts(r.Backends, api.Ref.String)},
+		{"rules", r.Rules}, {"gateways", Texts(r.Gateways, api.Ref.Key)}, {"listeners", listeners}, {"services", Texts(r.Services, api.Ref.Key)},
+		{"routes", Texts(r.Routes, api.Ref.String)}, {"backends", Texts(r.Backends, api.Ref.String)},
 	})
 }
 
@@ -68,9 +68,9 @@ func withoutEmpty(lists []namedList) []namedList {
 	return slices.DeleteFunc(lists, func(l namedList) bool { return len(l.values) == 0 })
 }
 
-// texts returns the text of each item.
-func texts[T any](items []T, text func(T) string) []string {
-	out := make([]string, len(items))
+// Texts returns the text of each item.
+func Texts[T any, S ~string](items []T, text func(T) S) []S {
+	out := make([]S, len(items))
 	for i, item := range items {
 		out[i] = text(item)
 	}

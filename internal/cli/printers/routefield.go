@@ -52,5 +52,5 @@ func conflictNote(f api.EffectiveField) string {
 	if len(f.ConflictsWith) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("conflicts with %s", strings.Join(texts(f.ConflictsWith, api.PolicyKind.String), ", "))
+	return fmt.Sprintf("conflicts with %s", strings.Join(Texts(f.ConflictsWith, api.PolicyKind.String), ", "))
 }

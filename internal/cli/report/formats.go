@@ -1,17 +1,21 @@
 package report
 
-import "slices"
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/cli/printers"
+)
 
 // The names of formats that commands refer to.
 const (
-	GitHub   = "github"
-	Markdown = "markdown"
+	GitHub   printers.Format = "github"
+	Markdown printers.Format = "markdown"
 )
 
 // Format is a format of CI systems.
 type Format struct {
 	// Name is its name as that of a flag.
-	Name string
+	Name printers.Format
 	// ShowsChanges is set if it shows Changes: GitHub's job summary is Markdown.
 	ShowsChanges bool
 	// Text returns a report in the format.
@@ -29,7 +33,7 @@ var Formats = []Format{
 }
 
 // FormatOf returns the format of a name, nil if there is none.
-func FormatOf(name string) *Format {
+func FormatOf(name printers.Format) *Format {
 	i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name })
 	if i < 0 {
 		return nil

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // extensions are the ends of the golden files of a format.
-var extensions = map[string]string{"github": "github.txt", "sarif": "sarif", "junit": "junit.xml", "gitlab": "gitlab.json", "markdown": "md"}
+var extensions = map[printers.Format]string{"github": "github.txt", "sarif": "sarif", "junit": "junit.xml", "gitlab": "gitlab.json", "markdown": "md"}
 
 func TestFormats(t *testing.T) {
 	for name, r := range map[string]*Report{"full": full(), "violations": violations(), "empty": {Command: "check"}} {

@@ -261,7 +261,7 @@ func TestMarkdownShowsLongValuesInPart(t *testing.T) {
 	assert.Equal(t, "+   … 50 more lines", got[101])
 	got = lines(strings.Repeat("x", 70000))
 	require.Len(t, got, 1)
-	assert.Equal(t, len([]rune("+ a = "+from))+500, len([]rune(got[0])))
+	assert.Len(t, []rune(got[0]), len([]rune("+ a = "+from))+500)
 	assert.Equal(t, []string{"+ a = ?" + from}, lines(func() {}), "a value that is not JSON")
 	assert.Equal(t, []string{"+ a = null" + from}, lines(nil))
 }
