@@ -62,7 +62,7 @@ func (f *fold) addLayers(layers []Layer) {
 		n := f.outcomeOf(l.Policy) // at two levels, counted once
 		if n < 0 {
 			n = len(f.outcomes)
-			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
+			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy, Part: l.Part})
 		}
 		if f.policyIndexes != nil {
 			f.policyIndexes[l.Policy] = policyIndex{outcome: n, lowest: i}
@@ -84,8 +84,8 @@ const meterThreshold = 256
 // checkMeter checks the meter before a layer is applied, once there are many rules: the
 // cost of a layer grows with them, and most layers have no condition to charge.
 func (f *fold) checkMeter(l *Layer) error {
-	for i := range l.Blocks {
-		f.rulesSeen += len(l.Blocks[i].Rules)
+	for _, b := range l.In(l.Part) {
+		f.rulesSeen += len(b.Rules)
 	}
 	if f.meter == nil || f.rulesSeen <= meterThreshold {
 		return nil
@@ -119,9 +119,10 @@ func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	if err := f.checkMeter(l); err != nil {
 		return err
 	}
+	blocks := l.In(l.Part)
 	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
-		for i := range l.Blocks {
-			b := &l.Blocks[i]
+		for i := range blocks {
+			b := &blocks[i]
 			if b.Block != kind || len(b.Rules) == 0 {
 				continue
 			}

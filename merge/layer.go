@@ -17,6 +17,9 @@ type Layer struct {
 	// Place orders policies of a level before any other order: the first is the highest.
 	// It is 0 for most.
 	Place int
+	// Part is the part of the policy that is applied on this path, 0 for its Blocks and n
+	// for the n-th of its Parts.
+	Part int
 	// Tier is the level, or a number that several levels have in common, for the rules
 	// that exclude others by their Group.
 	Tier int
@@ -78,6 +81,7 @@ func Compare(a, b Layer) int {
 		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Created, b.Created),
 		compareNames(a.Policy, b.Policy),
+		cmp.Compare(a.Part, b.Part),
 		compareReadings(a.As, b.As),
 		cmp.Compare(a.SameTarget, b.SameTarget),
 	)

@@ -5,6 +5,8 @@ import "slices"
 // Outcome is the result of a fold for one policy.
 type Outcome struct {
 	Policy *Policy
+	// Part is Layer.Part of the policy's first layer.
+	Part int
 	// Rules is the number of keys of the applied blocks, each key once.
 	Rules int
 	// TookPart is set if a block with rules was applied.
@@ -16,6 +18,9 @@ type Outcome struct {
 	// Lost rules, sorted by key, each key once.
 	Lost []Lost
 }
+
+// Blocks returns the blocks of the policy that are read on the path.
+func (o *Outcome) Blocks() []Rules { return o.Policy.In(o.Part) }
 
 // BlockApplied reports whether block b of the policy was applied, whatever it acted as.
 func (o *Outcome) BlockApplied(b Block) bool { return o.applied&(1<<b) != 0 }

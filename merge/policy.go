@@ -129,8 +129,18 @@ type Policy struct {
 	// Blocks are applied in the order of their Block values, the object's own
 	// field first, however they are ordered here.
 	Blocks []Rules
+	// Parts are other blocks that are applied in their place on some paths (Layer.Part).
+	Parts [][]Rules
 	// Unset removes rules from the defaults of higher policies.
 	Unset []Name
+}
+
+// In returns the blocks of a part of the policy, 0 for Blocks.
+func (p *Policy) In(part int) []Rules {
+	if part == 0 {
+		return p.Blocks
+	}
+	return p.Parts[part-1]
 }
 
 // Same reports whether another state of the policy, or the same, is meant: one of its
@@ -141,7 +151,8 @@ func (p *Policy) Same(o *Policy) bool {
 
 // Empty reports whether the policy has no rule.
 func (p *Policy) Empty() bool {
-	return !slices.ContainsFunc(p.Blocks, func(b Rules) bool { return len(b.Rules) > 0 })
+	isSet := func(b Rules) bool { return len(b.Rules) > 0 }
+	return !slices.ContainsFunc(p.Blocks, isSet) && !slices.ContainsFunc(p.Parts, func(part []Rules) bool { return slices.ContainsFunc(part, isSet) })
 }
 
 // Name is an entry of an unset list: a rule key, a prefix of keys, or the bare name of

@@ -136,6 +136,14 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Variants []ContentVariant `json:"variants,omitempty"`
+	// RouteContents defines where a policy has other content for single routes.
+	//
+	// +optional
+	RouteContents *RouteContents `json:"routeContents,omitempty"`
+	// Directions defines the lists with items for one direction of the traffic.
+	//
+	// +optional
+	Directions *ContentDirections `json:"directions,omitempty"`
 	// Ignore lists the fields of the content that are not part of the policy.
 	//
 	// +listType=atomic
@@ -336,6 +344,51 @@ type ContentVariant struct {
 	Value string `json:"value"`
 	// As is the name under which it is read.
 	As string `json:"as"`
+}
+
+// RouteContents is a list with content for single routes. On the paths of a route, the
+// rules of the item that identifies it most closely, the first of several, take the place
+// of those of the content.
+//
+// +kubebuilder:object:generate=true
+type RouteContents struct {
+	// Field is the field of spec with the list.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Field string `json:"field"`
+	// Route is the field of an item that identifies routes: {kind, namespace, name}. Without
+	// a name it identifies all routes of the kind in the namespace, without a namespace all
+	// of the kind.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Route string `json:"route"`
+	// Content is the field of an item with the content.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Content string `json:"content"`
+}
+
+// ContentDirections defines lists with items for one direction of the traffic: on a path,
+// those for the other one are left out.
+//
+// +kubebuilder:object:generate=true
+type ContentDirections struct {
+	// Lists lists the paths of the lists.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
+	Lists []string `json:"lists"`
+	// Field is the field of an item with the direction. It is not part of the rules.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Field string `json:"field"`
+	// Gateway is the direction of the traffic at gateways, and Waypoint at waypoints. Items
+	// with another value, or without one, are for both.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Gateway string `json:"gateway"`
+	// +kubebuilder:validation:MinLength=1
+	Waypoint string `json:"waypoint"`
 }
 
 // RouteField is a field of a route that a rule of the policy controls.

@@ -23,6 +23,27 @@ type ProfileAttachment struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Annotation string `json:"annotation,omitempty"`
+	// Through attaches a policy to the objects that are attached by their parametersRef to a
+	// policy of another kind that names it.
+	//
+	// +optional
+	Through *AttachedThrough `json:"through,omitempty"`
+}
+
+// AttachedThrough defines the policies of another kind that name those of a kind. Of the
+// policies that are attached so, one of a GatewayClass takes the place of those of its
+// Gateways where the rules of the policy that names it are overrides.
+//
+// +kubebuilder:object:generate=true
+type AttachedThrough struct {
+	// Kind is the other kind, of the same group. It has parametersRef and the strategy patch.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Kind string `json:"kind"`
+	// Field is the field of its content with the name of a policy in the same namespace.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Field string `json:"field"`
 }
 
 // ProfileWaypoints defines the waypoints of Services: gateways inside a mesh that
@@ -65,6 +86,11 @@ type ProfileWaypoints struct {
 	//
 	// +optional
 	TargetedOnly bool `json:"targetedOnly,omitempty"`
+	// OwnNamespace is set if policies on a waypoint have no effect on Services of other
+	// namespaces.
+	//
+	// +optional
+	OwnNamespace bool `json:"ownNamespace,omitempty"`
 }
 
 // WaypointPurpose selects the gateways that serve Services by a label.

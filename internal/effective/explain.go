@@ -59,7 +59,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contr
 		ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o),
 	}
 	var keys []merge.Key
-	for _, b := range o.Policy.Blocks {
+	for _, b := range o.Blocks() {
 		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), When: b.Condition(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
 		for _, r := range b.Rules {
 			if !matchesFilter(filter, r.Key) {
@@ -117,7 +117,7 @@ func keyNames(keys []merge.Key) []string {
 // matches the filter.
 func (e *Effective) unsets(entry, filter merge.Name) bool {
 	for i := range e.Outcomes {
-		for _, b := range e.Outcomes[i].Policy.Blocks {
+		for _, b := range e.Outcomes[i].Blocks() {
 			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && filter.Matches(r.Key) }) {
 				return true
 			}

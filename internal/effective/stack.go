@@ -49,16 +49,31 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 	on := layer{merge.Layer{
 		Policy: &p.Policy, Level: int(l), Depth: k.shape.depths[l], Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget,
 	}, p}
+	if len(p.Parts) > 0 {
+		on.Part = partOf(p, &s.path)
+	}
 	if k.shape.bareOverrides.has(l) {
 		on.As = p.BareOverrides
 	}
 	s.layers = append(s.layers, on)
 }
 
+// partOf returns the part of a policy that is applied on a path (merge.Layer.Part).
+func partOf(p *policykind.Policy, path *gateway.Path) int {
+	switch {
+	case p.Kind.Directions != nil && (path.Gateway == nil || path.Service != nil || isWaypoint(p.Kind, path.Gateway)):
+		return policykind.WaypointPart
+	case path.Route != nil:
+		return p.PartFor(path.Route.Ref())
+	default:
+		return 0
+	}
+}
+
 // matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a layer, b merge.Layer) bool {
-		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Tier == b.Tier && (a.As == b.As || appliedAs(a.As) == appliedAs(b.As))
+		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Part == b.Part && a.Tier == b.Tier && (a.As == b.As || appliedAs(a.As) == appliedAs(b.As))
 	})
 }
 
@@ -209,9 +224,14 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 		switch {
 		case a.target.Consumer && a.policy.Namespace != s.client, a.target.AttachedBy == policykind.ExtensionRef:
 		case a.target.Whole():
-			if k.shape.levels.has(object) {
-				s.addAt(k, a.policy, object, a.target.Place)
+			if !k.shape.levels.has(object) {
+				continue
 			}
+			at := object
+			if object == gateway.LevelGatewayClass && a.target.Place > 0 {
+				at = gateway.LevelGateway
+			}
+			s.addAt(k, a.policy, at, a.target.Place)
 		case k.shape.levels.has(section) && through(&a.target):
 			s.add(k, a.policy, section)
 		}

@@ -148,6 +148,53 @@ spec:
 	assert.Equal(t, map[string]any{"a": "of-service"}, low.Spec(), "the most specific")
 }
 
+// A policy that another one names is attached to what that one is attached to: the default of
+// a class takes the place of the gateway's where the rules that name it are overrides.
+func TestAttachedThroughAnotherPolicy(t *testing.T) {
+	profiles := docs(worlds.ClassProfileDoc("inherited", "Probe", `
+levels: [GatewayClass, Gateway]
+attachment: {parametersRef: true}
+blocks: {bare: {field: mode, overrides: [class, ""], levels: [GatewayClass]}}
+strategy: {allowed: [patch]}`), worlds.ClassProfileDoc("inherited", "Whole", `
+levels: [GatewayClass, Gateway, Backend]
+targets: {fields: [targetRef]}
+attachment: {through: {kind: Probe, field: group.name}}
+strategy: {allowed: [patch]}`))
+	const objects = `kind: GatewayClass
+metadata: {name: c}
+spec: {parametersRef: {group: example.com, kind: Probe, namespace: sys, name: p}}
+---
+kind: Gateway
+metadata: {namespace: infra, name: g}
+spec:
+  gatewayClassName: c
+  infrastructure: {parametersRef: {group: example.com, kind: Probe, name: p}}
+  listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]
+---
+kind: HTTPRoute
+metadata: {namespace: app, name: r}
+spec: {parentRefs: [{namespace: infra, name: g}], rules: [{backendRefs: [{name: store, port: 80}]}]}
+---
+kind: Service
+metadata: {namespace: app, name: store}
+spec: {ports: [{port: 80}]}`
+	for mode, want := range map[string]map[string]any{
+		"":                {"a": "class", "b": "gateway", "c": "service", "d": "class"},
+		"\nmode: gateway": {"a": "gateway", "b": "gateway", "c": "service", "d": "class"},
+	} {
+		v := world(t, docs(profiles, objects, policyDoc("Probe", "sys", "p", "group: {name: w}"+mode), policyDoc("Probe", "infra", "p", "group: {name: w}"),
+			policyDoc("Whole", "sys", "w", "a: class\nc: class\nd: class"), policyDoc("Whole", "infra", "w", "a: gateway\nb: gateway\nc: gateway"),
+			policyDoc("Whole", "app", "w", "targetRef: {group: '', kind: Service, name: store}\nc: service")))
+		for _, e := range walked(t, v, effective.Scope{All: true}) {
+			if e.Kind.Kind == "Whole" {
+				assert.Equal(t, want, e.Spec(), mode)
+			}
+		}
+		at := outcomeOf(t, v, api.Ref{Group: "example.com", Kind: "Whole", Namespace: "infra", Name: "w"}).Targets
+		assert.Equal(t, []api.Target{{Target: gatewayRef("g"), AttachedBy: "group.name of Probe infra/p", Accepted: true}}, at)
+	}
+}
+
 // Bare rules that are overrides at some levels only: those of the class and not those of the
 // gateway, whatever their field says.
 func TestBareOverridesOfALevel(t *testing.T) {

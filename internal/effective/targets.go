@@ -96,6 +96,8 @@ func NoTarget(k *policykind.Kind) string {
 		return none + ", and no filter of a route refers to it"
 	case a.ParametersRef:
 		return "no parametersRef of a GatewayClass or Gateway names it"
+	case a.Through != nil:
+		return fmt.Sprintf("%s, and no %s of a GatewayClass or Gateway names it", none, a.Through.Kind)
 	case a.Annotation != "":
 		return fmt.Sprintf("no annotation %s names it", a.Annotation)
 	default:

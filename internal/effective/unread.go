@@ -29,6 +29,7 @@ type unread struct {
 	levels     levels // at which they are attached
 	controller string // of the gateway, if it does not read the kind
 	noWaypoint string // why the service has no waypoint, if policies on it need one
+	foreign    bool   // policies on the waypoint do not count for the service
 	equal      bool   // a section of a backend is not preferred to all of it
 	numbers    bool   // a section of a Service may be the number of a port
 	text       string // of the reason, once it is known
@@ -43,6 +44,14 @@ func (u *unread) at(k *policykind.Kind, g *gateway.Gateway, controller string) {
 		u.levels, u.controller = allLevels, controller
 	case isWaypoint(k, g) && k.Waypoints.TargetedOnly:
 		u.levels = levelsOf(gateway.LevelMesh, gateway.LevelGatewayNamespace, gateway.LevelServiceNamespace)
+	}
+}
+
+// onService ignores the policies on the waypoint of a service of another namespace, in some
+// kinds.
+func (u *unread) onService(k *policykind.Kind, waypoint *gateway.Gateway, s *gateway.Service) {
+	if k.Waypoints.OwnNamespace && waypoint.Namespace != s.Namespace && u.levels != allLevels {
+		u.levels, u.foreign = u.levels|levelsOf(gateway.LevelGateway), true
 	}
 }
 
@@ -61,6 +70,8 @@ func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
 			k.kind.Kind, p.Gateway.Ref(), p.Gateway.Class, u.controller)
 	case u.noWaypoint != "":
 		u.text = fmt.Sprintf("policies of kind %s on a Service have no effect without a waypoint: %s", k.kind.Kind, u.noWaypoint)
+	case u.foreign:
+		u.text = fmt.Sprintf("policies of kind %s on waypoint %s have no effect on Services of other namespaces", k.kind.Kind, p.Gateway.Ref())
 	default:
 		u.text = fmt.Sprintf("policies of kind %s without a target have no effect at waypoint %s", k.kind.Kind, p.Gateway.Ref())
 	}

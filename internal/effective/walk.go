@@ -143,6 +143,7 @@ func (w *walk) enterService(s *gateway.Service) {
 		}
 		if k.waypoint, k.unread.noWaypoint = waypointOf(w.view, k.kind.Waypoints, s); k.waypoint != nil {
 			w.enterGateway(k.waypoint, []int{i})
+			k.unread.onService(k.kind, k.waypoint, s)
 		} else {
 			k.unread.levels = levelsOf(gateway.LevelService, gateway.LevelServicePort)
 		}

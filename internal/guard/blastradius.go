@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -226,7 +227,7 @@ func writeContent(w io.Writer, o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		fmt.Fprintln(w, dump.ForHash(o.Targets), o.Unset)
-		for _, b := range o.Blocks {
+		for _, b := range slices.Concat(o.Blocks, slices.Concat(o.Parts...)) {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
 			for _, r := range b.Rules {
 				fmt.Fprint(w, r.Key, " ")

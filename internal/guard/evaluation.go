@@ -58,7 +58,8 @@ func (ev *evaluation) scope() effective.Scope {
 		return effective.Scope{}
 	}
 	if ev.writesPolicy() {
-		kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
+		of := ev.change.Object().Ref().PolicyKind()
+		kinds = append(ev.before.AttachedThrough(of), of)
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
 		all = append(all, ev.before.Get(c.Ref))
@@ -81,7 +82,9 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 	}
 	var kinds []api.PolicyKind
 	if before.Parameters != after.Parameters {
-		kinds = append(kinds, before.Parameters.PolicyKind(), after.Parameters.PolicyKind())
+		for _, k := range []api.PolicyKind{before.Parameters.PolicyKind(), after.Parameters.PolicyKind()} {
+			kinds = append(append(kinds, k), ev.before.AttachedThrough(k)...)
+		}
 	}
 	if maps.Equal(before.Labels, after.Labels) {
 		return kinds, true

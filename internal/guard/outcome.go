@@ -31,7 +31,7 @@ func nameOf(p *merge.Policy) string {
 
 // wasInForce reports whether a rule of the policy took part and was not lost.
 func wasInForce(o *merge.Outcome, k merge.Key) bool {
-	return o.LostAt(k) == nil && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
+	return o.LostAt(k) == nil && slices.ContainsFunc(o.Blocks(), func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }
 
 // overriddenCause is why a rule of another policy is in force in place of a rule: what that

@@ -140,7 +140,7 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	unset := merge.NewNames(p.Unset)
 	for i := range max(outcomeOf(e, p), 0) { // those behind it are lower
 		q := &e.Outcomes[i]
-		for _, b := range q.Policy.Blocks {
+		for _, b := range q.Blocks() {
 			if !q.AppliedAs(b.Block, merge.Overrides) {
 				continue
 			}

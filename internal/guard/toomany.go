@@ -190,8 +190,8 @@ func (ev maximumCheck) checkRuleLimit() {
 // countRules counts the rules of a policy.
 func countRules(p *policykind.Policy) int {
 	n := 0
-	for i := range p.Blocks {
-		n += len(p.Blocks[i].Rules)
+	for _, b := range slices.Concat(p.Blocks, slices.Concat(p.Parts...)) {
+		n += len(b.Rules)
 	}
 	return n
 }

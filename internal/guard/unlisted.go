@@ -94,7 +94,7 @@ func (ev unlistedCheck) touches(k *policykind.Kind) (t touchedPaths, err error) 
 		t.lost = k.Targets.Namespaces == api.NamespacesReferenceGrant
 	case *gateway.Namespace:
 		of := &k.Targets // policies in the namespace may be attached to objects that stay
-		t.lost = ev.change.After == nil && (of.Namespaces != "" && of.Namespaces != api.NamespacesOwn || len(of.ClassFrom) > 0 || k.Attachment.ParametersRef)
+		t.lost = ev.change.After == nil && (of.Namespaces != "" && of.Namespaces != api.NamespacesOwn || len(of.ClassFrom) > 0 || k.Attachment.ParametersRef || k.Attachment.Through != nil)
 	}
 	switch ev.change.Object().(type) {
 	case *policykind.Profile:

@@ -73,7 +73,7 @@ func (r *reachSummary) object(which int, ref api.Ref) {
 // not lost (SEMANTICS section 6).
 func effectiveRules(o *merge.Outcome, rule *merge.Name) []merge.Key {
 	var keys []merge.Key
-	for _, b := range o.Policy.Blocks {
+	for _, b := range o.Blocks() {
 		if !o.BlockApplied(b.Block) {
 			continue
 		}

@@ -193,6 +193,9 @@ func (c *compiler) targets() {
 	if c.kind.Attachment.ExtensionRef && !c.kind.Has(api.LevelRule) {
 		c.forbidden(c.spec.Child("attachment", "extensionRef"), "requires level Rule; add it to spec.levels")
 	}
+	if through := c.kind.Attachment.Through; through != nil {
+		c.kind.through = merge.KeyOf(c.singlePath(c.spec.Child("attachment", "through", "field"), through.Field)...)
+	}
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn
 	}
@@ -280,6 +283,20 @@ func (c *compiler) content() {
 		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), b.Field))
 		for i, l := range b.Levels {
 			oneOf(c, at.Child("levels").Index(i), l, k.Levels...)
+		}
+	}
+	if d, at := k.Directions, c.spec.Child("directions"); d != nil {
+		k.directedLists, k.direction = c.fieldPaths(at.Child("lists"), d.Lists), c.singlePath(at.Child("field"), d.Field)
+		if k.SameTarget == api.Collect || k.RouteContents != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
+			c.forbidden(at, "requires a kind without blocks and routeContents that does not collect")
+		}
+	}
+	if p, at := k.RouteContents, c.spec.Child("routeContents"); p != nil {
+		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), p.Field))
+		c.singlePath(at.Child("route"), p.Route)
+		c.singlePath(at.Child("content"), p.Content)
+		if k.SameTarget == api.Collect || k.Blocks.Bare != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
+			c.forbidden(at, "requires a kind without blocks that does not collect")
 		}
 	}
 	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore)

@@ -3,6 +3,7 @@
 package policykind
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,6 +45,9 @@ type Kind struct {
 	content          fieldPath
 	nonContent       []fieldPath // fields of spec that are not content
 	ignored          []fieldPath // fields of the content that are ignored
+	through          merge.Key   // of Attachment.Through.Field
+	directedLists    []fieldPath // of Directions
+	direction        fieldPath   // the field of their items
 	schema           *Schema     // nil if unknown
 }
 
@@ -110,6 +114,22 @@ func (k *Kind) RoutesFirst() bool {
 
 // Attaches reports whether references of other objects attach policies of the kind.
 func (k *Kind) Attaches() bool { return k.Attachment != api.ProfileAttachment{} }
+
+// NamedBy returns the policy of the kind that another policy attaches to the objects that it
+// is attached to itself, and by which field; ok is false if there is none.
+func (k *Kind) NamedBy(p *Policy) (ref api.Ref, by string, ok bool) {
+	t := k.Attachment.Through
+	if t == nil || t.Kind != p.Kind.Kind || k.Group != p.Kind.Group {
+		return api.Ref{}, "", false
+	}
+	for i := range p.Blocks {
+		if rule := p.Blocks[i].At(k.through); rule != nil {
+			name, isName := merge.Plain(rule.Value).(string)
+			return api.Ref{Group: k.Group, Kind: k.Kind, Namespace: p.Namespace, Name: name}, fmt.Sprintf("%s of %s", t.Field, p.Ref()), isName && name != ""
+		}
+	}
+	return api.Ref{}, "", false
+}
 
 // Controls returns the fields of routes that the kind's rules control.
 func (k *Kind) Controls() []Field { return k.fields }

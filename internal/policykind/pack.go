@@ -32,17 +32,9 @@ func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 func (p *Policy) Pack() *Policy {
 	out := *p
 	out.Version = NextVersion() // memo entries of a version point to its policy
-	out.Blocks = make([]merge.Rules, len(p.Blocks))
-	for i, b := range p.Blocks {
-		rules := make([]merge.Rule, len(b.Rules))
-		for j, r := range b.Rules {
-			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap, Group: r.Group}
-			if !r.EmptyMap {
-				rules[j].Value = packValue(r.Value)
-			}
-		}
-		b.Rules = rules
-		out.Blocks[i] = b
+	out.Blocks, out.Parts = packBlocks(p.Blocks), make([][]merge.Rules, len(p.Parts))
+	for i, blocks := range p.Parts {
+		out.Parts[i] = packBlocks(blocks)
 	}
 	out.fields.blocks = make([]string, len(p.fields.blocks))
 	for i, at := range p.fields.blocks {
@@ -56,6 +48,22 @@ func (p *Policy) Pack() *Policy {
 	}
 	out.Namespace = unique.Make(p.Namespace).Value()
 	return &out
+}
+
+func packBlocks(blocks []merge.Rules) []merge.Rules {
+	out := make([]merge.Rules, len(blocks))
+	for i, b := range blocks {
+		rules := make([]merge.Rule, len(b.Rules))
+		for j, r := range b.Rules {
+			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap, Group: r.Group}
+			if !r.EmptyMap {
+				rules[j].Value = packValue(r.Value)
+			}
+		}
+		b.Rules = rules
+		out[i] = b
+	}
+	return out
 }
 
 // packValue packs a map or list, unless it has a float64: one without a fraction

@@ -30,6 +30,8 @@ type Policy struct {
 	// BareOverrides is how the bare rules are applied at the levels where they are
 	// overrides, nil if they are the same at all levels.
 	BareOverrides *merge.Reading
+	// routes are the routes whose paths have each of the Parts.
+	routes []routeIdentifier
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
 	// Owners are its owners. They have no namespace here: it is that of the policy, or none.
@@ -101,7 +103,8 @@ func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
 		p.Rank == o.Rank && p.Deleting == o.Deleting && slices.Equal(p.Owners, o.Owners) && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Backends, o.Backends) && slices.Equal(p.Unset, o.Unset) &&
-		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
+		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) && slices.Equal(p.routes, o.routes) &&
+		slices.EqualFunc(p.Parts, o.Parts, func(a, b []merge.Rules) bool { return slices.EqualFunc(a, b, sameBlock) }) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
 }
 
@@ -135,11 +138,13 @@ type Target struct {
 	// Refused is why the policy may not target this; empty if it may.
 	Refused string
 	// AttachedBy is the reference of the object that attaches the policy to it: ExtensionRef,
-	// ParametersRef or the name of an annotation. It is empty if the policy names the target.
+	// ParametersRef, the name of an annotation, or a field of another policy. It is empty if
+	// the policy names the target.
 	AttachedBy string
 	// Rule is the position of the rule with the filter that is an ExtensionRef, and Place
 	// that of the reference among those of the rule. For another target, Place is -1 if its
-	// reference is to an object that stands for it.
+	// reference is to an object that stands for it, and 1 for a GatewayClass whose policy
+	// takes the place of those of its Gateways.
 	Rule, Place int
 }
 

@@ -52,6 +52,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)
+		r.routeContents(root, spec)
 		r.backends(spec)
 		p.Backends = sortedBackends(p.Backends)
 	}
@@ -173,7 +174,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	}
 	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
-	r.block(root, bare, bareAs, strategy)
+	r.directions(root, bare, bareAs, strategy)
 	if defaults.name != "" || overrides.name != "" {
 		r.dropLoneGates(above)
 	}

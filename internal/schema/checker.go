@@ -191,8 +191,8 @@ func (p *plan) check(ctx context.Context, e *effective.Effective) (Verdict, uint
 func blocksOf(e *effective.Effective) [][]merge.Effective {
 	var out [][]merge.Effective
 	for _, o := range e.Outcomes {
-		for i := range o.Policy.Blocks {
-			out = append(out, effectiveRules(&o.Policy.Blocks[i]))
+		for _, b := range o.Blocks() {
+			out = append(out, effectiveRules(&b))
 		}
 	}
 	return out

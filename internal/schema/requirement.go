@@ -50,7 +50,7 @@ type blockRules struct {
 func (l *location) spansBlocks(e *effective.Effective) bool {
 	var blocks []blockRules
 	for _, o := range e.Outcomes {
-		for _, rules := range o.Policy.Blocks {
+		for _, rules := range o.Blocks() {
 			b := blockRules{rules: rules.Rules}
 			for i := range b.rules {
 				b.keys = append(b.keys, b.rules[i].Key.Segments())

@@ -18,7 +18,7 @@ import (
 
 // Any sequence of events results in the same view as its final objects applied at once.
 func TestViewDependsOnlyOnObjects(t *testing.T) {
-	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
+	kinds := []*policykind.Kind{choosy(t), paint(t, "Other"), coat(t)}
 	for seed := range uint64(30) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
 		last := make(map[api.Ref]snapshot.Object)
@@ -56,6 +56,18 @@ func choosy(t testing.TB) *policykind.Kind {
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
 		Targets:    api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.NamespacesReferenceGrant},
 		Attachment: api.ProfileAttachment{ExtensionRef: true, ParametersRef: true, Annotation: "example.com/paints"},
+	}, policykind.Builtin)
+	require.NoError(t, err)
+	return k
+}
+
+// coat is a kind that Paint attaches.
+func coat(t testing.TB) *policykind.Kind {
+	t.Helper()
+	k, err := policykind.Compile(api.PolicyProfileSpec{
+		Group: "example.com", Kind: "Coat", Class: api.Inherited,
+		Targets:    api.ProfileTargets{Fields: []string{"targetRefs"}},
+		Attachment: api.ProfileAttachment{Through: &api.AttachedThrough{Kind: "Paint", Field: "a"}},
 	}, policykind.Builtin)
 	require.NoError(t, err)
 	return k
@@ -127,7 +139,7 @@ func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
 		return fmt.Sprintf("{kind: %s, selector: {matchLabels: {team: %s}}, namespaces: {from: %s}}",
 			[]string{"HTTPRoute", "Gateway"}[d.IntN(2)], d.name(), from)
 	}
-	return decodeAs(t, k.Ref(), k, d.meta()+"spec: {a: 1, targetRefs: ["+target()+", "+target()+"]}")
+	return decodeAs(t, k.Ref(), k, d.meta()+"spec: {a: "+d.name()+", targetRefs: ["+target()+", "+target()+"]}")
 }
 
 // dump formats everything in a view about the objects that dice generates.

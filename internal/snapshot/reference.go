@@ -32,10 +32,45 @@ func (v *View) References(o Object) iter.Seq2[api.Ref, policykind.Target] {
 	}
 }
 
+// parameters yields the policy to which a parametersRef refers, and those that it names.
 func (v *View) parameters(object, to api.Ref, yield func(api.Ref, policykind.Target) bool) {
-	if k := v.Kind(to.PolicyKind()); k != nil && k.Attachment.ParametersRef {
-		yield(to, policykind.Target{Ref: object, AttachedBy: policykind.ParametersRef})
+	k := v.Kind(to.PolicyKind())
+	if k == nil || !k.Attachment.ParametersRef || !yield(to, policykind.Target{Ref: object, AttachedBy: policykind.ParametersRef}) {
+		return
 	}
+	p, ok := v.Get(to).(*policykind.Policy)
+	if !ok || p.Invalid != nil {
+		return
+	}
+	place := 0
+	if p.BareOverrides != nil && object.Kind == gateway.KindGatewayClass {
+		place = 1
+	}
+	for _, k := range v.attached {
+		if named, by, ok := k.NamedBy(p); ok && !yield(named, policykind.Target{Ref: object, AttachedBy: by, Place: place}) {
+			return
+		}
+	}
+}
+
+// AttachedThrough returns the kinds whose policies those of a kind attach.
+func (v *View) AttachedThrough(kind api.PolicyKind) []api.PolicyKind {
+	var out []api.PolicyKind
+	for _, k := range v.attached {
+		if t := k.Attachment.Through; t != nil && k.Group == kind.Group && t.Kind == kind.Kind {
+			out = append(out, k.Ref())
+		}
+	}
+	return out
+}
+
+// referrers returns the objects that refer to a policy, if its content decides what else
+// they refer to.
+func (v *View) referrers(policy api.Ref) []Object {
+	if len(v.AttachedThrough(policy.PolicyKind())) == 0 {
+		return nil
+	}
+	return slices.Collect(v.byReference.withPrefix(objectKey(policy)))
 }
 
 // extensions yields the policies to which filters of a route refer, and reports whether to

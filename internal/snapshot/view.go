@@ -77,6 +77,12 @@ func (v *View) freeze() {
 }
 
 func (v *View) apply(c Change) {
+	referrers := v.referrers(c.Ref)
+	for _, o := range referrers {
+		for at := range v.referenceKeys(o) {
+			v.byReference.remove(at)
+		}
+	}
 	at := objectKey(c.Ref)
 	old, had := v.objects.get(at)
 	shareMatches(old, c.Object)
@@ -91,6 +97,11 @@ func (v *View) apply(c Change) {
 	v.replaceConstraint(old, c.Object)
 	v.links(c.Object, func(index link, key string) { index.put(key, c.Object) })
 	v.links(old, func(index link, key string) { index.removeUnless(key, c.Object) }) // most updates change none
+	for _, o := range referrers {
+		for at := range v.referenceKeys(o) {
+			v.byReference.set(at, o)
+		}
+	}
 }
 
 // count counts an object of a kind that was deleted or created.

@@ -41,10 +41,14 @@ func profileParts(p api.ProfileInForce) []namedList {
 	targets := Texts(p.Spec.Targets.Kinds, func(k api.TargetKind) string { return api.PolicyKind{Group: k.Group, Kind: k.Kind}.String() })
 	fields := Texts(p.Spec.Fields, func(f api.RouteField) string { return f.Route + " by " + f.Rule })
 	var attachment []string
+	var through string
+	if t := p.Spec.Attachment.Through; t != nil {
+		through = t.Field + " of " + t.Kind
+	}
 	for _, by := range []struct {
 		name string
 		set  bool
-	}{{"ExtensionRef", p.Spec.Attachment.ExtensionRef}, {"parametersRef", p.Spec.Attachment.ParametersRef}, {p.Spec.Attachment.Annotation, p.Spec.Attachment.Annotation != ""}} {
+	}{{"ExtensionRef", p.Spec.Attachment.ExtensionRef}, {"parametersRef", p.Spec.Attachment.ParametersRef}, {p.Spec.Attachment.Annotation, p.Spec.Attachment.Annotation != ""}, {through, through != ""}} {
 		if by.set {
 			attachment = append(attachment, by.name)
 		}

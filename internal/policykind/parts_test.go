@@ -1,0 +1,78 @@
+package policykind_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+// rulesIn returns the rules of a part of a policy.
+func rulesIn(p *merge.Policy, part int) []string {
+	var out []string
+	for _, b := range p.In(part) {
+		for _, r := range b.Rules {
+			out = append(out, show(r))
+		}
+	}
+	return out
+}
+
+// Content for single routes: the closest identifier counts, and its rules take the place of
+// those at, above and below them.
+func TestContentForRoutes(t *testing.T) {
+	k := mustCompile(t, `
+content: general
+routeContents: {field: routes, route: of, content: set}
+strategy: {allowed: [patch]}
+whole: [check]`)
+	p := spec(t, k, onRoute+`
+general: {a: 1, check: {b: 1}, tags: {x: 1, k: 1}, empty: {}}
+routes:
+- {of: {kind: HTTPRoute}, set: {a: 2}}
+- {of: {kind: HTTPRoute, name: r}, set: {a: 3}}
+- {of: {kind: HTTPRoute, namespace: app}, set: {check: {c: 4}, tags: {x: 4}}}
+- {of: {kind: HTTPRoute, namespace: app}, set: {a: 5}}
+- {of: {kind: HTTPRoute, namespace: app, name: r}, set: {tags: 6}}
+- {of: {kind: TCPRoute}, set: {}}`)
+	require.NoError(t, p.Invalid)
+	of := func(kind, namespace, name string) []string {
+		return rulesIn(&p.Policy, p.PartFor(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}))
+	}
+	general := []string{"a=1", "check=map[b:1]", "empty hollow", "tags.k=1", "tags.x=1"}
+	assert.Equal(t, []string{"a=1", "check=map[b:1]", "empty hollow", "tags=6"}, of("HTTPRoute", "app", "r"))
+	assert.Equal(t, []string{"a=1", "check=map[c:4]", "empty hollow", "tags.k=1", "tags.x=4"}, of("HTTPRoute", "app", "other"), "the first of two")
+	assert.Equal(t, []string{"a=2", "check=map[b:1]", "empty hollow", "tags.k=1", "tags.x=1"}, of("HTTPRoute", "infra", "r"))
+	assert.Equal(t, general, of("TCPRoute", "app", "t"), "an item without rules")
+	assert.Equal(t, general, of("GRPCRoute", "app", "g"))
+	packed := p.Pack()
+	assert.True(t, packed.Same(p))
+	assert.Len(t, packed.Parts, len(p.Parts))
+	assert.False(t, p.Same(spec(t, k, onRoute+"general: {a: 1, check: {b: 1}, tags: {x: 1, k: 1}, empty: {}}")))
+}
+
+// Items for one direction of the traffic are left out of the other one's part, and so is the
+// field that says so.
+func TestDirections(t *testing.T) {
+	k := mustCompile(t, `
+directions: {lists: [logs, metrics.*.of], field: match.mode, gateway: IN, waypoint: OUT}
+strategy: {allowed: [patch]}
+lists: [{path: metrics, default: all}, {path: metrics.*.of, key: name}]`)
+	p := spec(t, k, onRoute+`
+other: 1
+logs: [{match: {mode: OUT}, a: 1}]
+metrics: [{every: 1s, of: [{name: x, match: {mode: IN}, a: 1}, {name: k, match: {mode: OUT, z: 1}, a: 2}, {name: z, a: 3}, {name: w, match: {mode: BOTH}}, 5]}]`)
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{
+		"metrics.all.every=1s", "metrics.all.of=[map[a:1 name:x] map[a:3 name:z] map[name:w] 5]", "other=1",
+	}, rulesIn(&p.Policy, 0))
+	assert.Equal(t, []string{
+		"logs=[map[a:1]]", "metrics.all.every=1s", "metrics.all.of=[map[a:2 match:map[z:1] name:k] map[a:3 name:z] map[name:w] 5]", "other=1",
+	}, rulesIn(&p.Policy, 1))
+	only := spec(t, k, onRoute+"logs: [{match: {mode: OUT}, a: 1}]")
+	assert.Empty(t, only.Blocks)
+	assert.False(t, only.Empty(), "it has a rule at waypoints")
+}
