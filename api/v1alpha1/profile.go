@@ -290,7 +290,7 @@ type PolicyProfileSpec struct {
 // +kubebuilder:validation:Enum=SameNamespace;AllNamespaces
 type BoundNamespaces string
 
-// The values of BoundNamespaces (SEMANTICS section 9).
+// The values of BoundNamespaces (docs/semantics.md, Which rule serves a request).
 const (
 	// BoundSameNamespace is the namespace of the route that has the override.
 	BoundSameNamespace BoundNamespaces = "SameNamespace"
@@ -315,7 +315,7 @@ const (
 // +kubebuilder:validation:Enum=Mesh;GatewayClass;GatewayNamespace;Gateway;ListenerSet;Listener;ServiceNamespace;Service;RouteNamespace;Route;Rule;Backend
 type LevelName string
 
-// The levels, the root first (SEMANTICS section 1). A path has either those
+// The levels, the root first (docs/semantics.md, Paths). A path has either those
 // from GatewayClass to Listener or, in a mesh, those of the Service that is
 // its parent.
 const (

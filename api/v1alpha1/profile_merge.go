@@ -90,7 +90,7 @@ type ProfileStrategy struct {
 }
 
 // StrategyName is how a block is merged with the rules of other policies
-// (SEMANTICS section 3).
+// (docs/semantics.md, The fold).
 //
 // +kubebuilder:validation:Enum=atomic;merge;patch
 type StrategyName string
@@ -199,8 +199,8 @@ const (
 	OneChoice OnePolicy = "Choice"
 )
 
-// SameTarget is how several policies on one target are combined (SEMANTICS
-// section 5).
+// SameTarget is how several policies on one target are combined (docs/semantics.md,
+// Two policies on one target).
 //
 // +kubebuilder:validation:Enum=hierarchical;oldestWins;none;alone;fieldConflict;collect
 type SameTarget string

@@ -187,7 +187,7 @@ const (
 // +kubebuilder:validation:Enum=own;ignored;referenceGrant;consumer;free
 type TargetNamespaces string
 
-// The values of TargetNamespaces (SEMANTICS section 5).
+// The values of TargetNamespaces (docs/semantics.md, Which policies are on a path).
 const (
 	// NamespacesOwn requires a target in the policy's own namespace.
 	NamespacesOwn TargetNamespaces = "own"

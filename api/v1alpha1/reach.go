@@ -10,7 +10,7 @@ type ReachList struct {
 }
 
 // Reach is where a policy, or one rule of it, has an effect: the objects on whose
-// paths a rule of it is in effect (SEMANTICS section 6).
+// paths a rule of it is in effect (docs/semantics.md, Policy states).
 type Reach struct {
 	Policy Ref `json:"policy"`
 	// Rule is the RULE argument of the command.

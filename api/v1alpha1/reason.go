@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ReasonCode is the reason for a denial or a warning (SEMANTICS section 8).
+// ReasonCode is the reason for a denial or a warning (docs/semantics.md, What is evaluated at admission).
 type ReasonCode string
 
 // The reasons. Each is documented in docs/reasons.md.

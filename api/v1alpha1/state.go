@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// State is the state of a policy (SEMANTICS section 6).
+// State is the state of a policy (docs/semantics.md, Policy states).
 type State string
 
 // The states of a policy.
