@@ -77,16 +77,13 @@ func (r *Router) attachedFor(q *Request, listeners []*ListenerMatch) []Attached 
 	chain := hostnamesFor(q.host())
 	for _, l := range listeners {
 		kind, seen := r.kindFor(l, chain), make(map[*Route]bool)
-		own := slices.Index(chain, l.Listener.Hostname)
-		for i, h := range chain {
-			rank := i
-			if own >= 0 {
-				rank = min(own, i)
-			}
-			for route := range r.routes.AllRoutesAt(l.Parent(), h) {
-				if !seen[route] && r.attached(l, route) && route.counts(kind) {
-					seen[route] = true
-					out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank], rank: rank})
+		for rank := range chain {
+			for _, h := range l.hostnamesAt(chain, rank) {
+				for route := range r.attachedAt(l, h, kind) {
+					if !seen[route] {
+						seen[route] = true
+						out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank], rank: rank})
+					}
 				}
 			}
 		}

@@ -6,41 +6,22 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// httpMatches sets the defaults of the API server in the matches of an HTTPRoute's rule, so
-// that a rule from a file and the same rule from a cluster have the same fingerprint.
-func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch {
-	if len(matches) == 0 {
-		matches = []gatewayv1.HTTPRouteMatch{{}}
-	}
-	for i := range matches {
-		m := &matches[i]
-		if m.Path == nil {
-			m.Path = &gatewayv1.HTTPPathMatch{}
-		}
+// setDefaults sets the defaults of the API server, so that a match from a file and the same
+// one from a cluster have the same fingerprint.
+func (m *Match) setDefaults() {
+	switch {
+	case m.Path != nil:
 		defaultTo(&m.Path.Type, gatewayv1.PathMatchPathPrefix)
 		defaultTo(&m.Path.Value, "/")
-		for j := range m.Headers {
-			defaultTo(&m.Headers[j].Type, gatewayv1.HeaderMatchExact)
-		}
-		for j := range m.QueryParams {
-			defaultTo(&m.QueryParams[j].Type, gatewayv1.QueryParamMatchExact)
-		}
+	case m.Call != nil:
+		defaultTo(&m.Call.Type, gatewayv1.GRPCMethodMatchExact)
 	}
-	return matches
-}
-
-// grpcMatches is httpMatches for a GRPCRoute.
-func grpcMatches(matches []gatewayv1.GRPCRouteMatch) []gatewayv1.GRPCRouteMatch {
-	for i := range matches {
-		m := &matches[i]
-		if m.Method != nil {
-			defaultTo(&m.Method.Type, gatewayv1.GRPCMethodMatchExact)
-		}
-		for j := range m.Headers {
-			defaultTo(&m.Headers[j].Type, gatewayv1.GRPCHeaderMatchExact)
-		}
+	for i := range m.Headers {
+		defaultTo(&m.Headers[i].Type, gatewayv1.HeaderMatchExact)
 	}
-	return matches
+	for i := range m.QueryParams {
+		defaultTo(&m.QueryParams[i].Type, gatewayv1.QueryParamMatchExact)
+	}
 }
 
 func defaultTo[T any](field **T, value T) {

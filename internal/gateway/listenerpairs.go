@@ -22,19 +22,11 @@ func PairListeners(before, after []ListenerMatch) ListenersBefore {
 		parent api.Ref
 		name   string
 	}
-	type taking struct {
-		port      int32
-		transport Transport
-		hostname  string
-	}
 	nameOf := func(l *ListenerMatch) named { return named{l.Parent(), l.Listener.Name} }
-	takes := func(l *ListenerMatch) taking {
-		return taking{l.Listener.Port, l.Listener.transport(), l.Listener.Hostname}
-	}
-	byName, byRequests := make(map[named]int, len(before)), make(map[taking][]int, len(before))
+	byName, byRequests := make(map[named]int, len(before)), make(map[listenerKey][]int, len(before))
 	for b := range before {
 		byName[nameOf(&before[b])] = b
-		byRequests[takes(&before[b])] = append(byRequests[takes(&before[b])], b)
+		byRequests[before[b].key()] = append(byRequests[before[b].key()], b)
 	}
 	out, taken, renamed := make(ListenersBefore, len(after)), make([]bool, len(before)), false
 	pair := func(a int, b int, ok bool) {
@@ -48,7 +40,7 @@ func PairListeners(before, after []ListenerMatch) ListenersBefore {
 		pair(a, b, ok && before[b].sameRequests(&after[a]))
 	}
 	for a := range after {
-		for _, b := range byRequests[takes(&after[a])] {
+		for _, b := range byRequests[after[a].key()] {
 			pair(a, b, true)
 		}
 	}

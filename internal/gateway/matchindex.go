@@ -77,22 +77,6 @@ func (r *Router) newHostIndex(q *Request) *hostIndex {
 	return x
 }
 
-// routes yields the routes that have a match of paths with a first segment, "" for all
-// routes; it may yield one several times.
-func (x *hostIndex) routes(segment string, yield func(*ListenerMatch, *Route) bool) {
-	for _, s := range x.sources {
-		at := x.router.routes.RoutesAt(s.listener.Parent(), s.hostname, segment)
-		if segment == "" {
-			at = x.router.routes.AllRoutesAt(s.listener.Parent(), s.hostname)
-		}
-		for route := range at {
-			if x.router.attached(s.listener, route) && route.counts(s.kind) && !yield(s.listener, route) {
-				return
-			}
-		}
-	}
-}
-
 // part returns the matches of paths with a first segment, or with any for "".
 func (x *hostIndex) part(segment string) *matchIndex {
 	p := x.parts[segment]
@@ -150,12 +134,13 @@ func (x *hostIndex) readAll() {
 	if x.complete {
 		return
 	}
-	x.routes("", func(_ *ListenerMatch, route *Route) bool {
-		for _, segment := range route.Segments() {
-			x.part(segment)
+	for _, s := range x.sources {
+		for route := range x.router.attachedAt(s.listener, s.hostname, s.kind) {
+			for _, segment := range route.Segments() {
+				x.part(segment)
+			}
 		}
-		return true
-	})
+	}
 	x.complete = true
 }
 

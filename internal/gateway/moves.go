@@ -170,22 +170,10 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 // ListenersNew returns the listeners that take connections which none of the same object does in
 // another router.
 func (r *Router) ListenersNew(other *Router) []ListenerMatch {
-	type place struct {
-		parent    api.Ref
-		port      int32
-		hostname  string
-		transport Transport
-	}
-	at := func(l *ListenerMatch) place {
-		return place{l.Parent(), l.Listener.Port, l.Listener.Hostname, l.Listener.transport()}
-	}
-	taken := make(map[place]bool, len(other.listeners))
-	for i := range other.listeners {
-		taken[at(&other.listeners[i])] = true
-	}
+	taken := other.places()
 	var out []ListenerMatch
 	for i := range r.listeners {
-		if !taken[at(&r.listeners[i])] {
+		if !taken[r.listeners[i].at()] {
 			out = append(out, r.listeners[i])
 		}
 	}
@@ -228,22 +216,14 @@ func sameMatches(route, other *Route, after bool) func(*routeMatch) bool {
 // router as a listener of the same object there, and admit the same routes, whatever their
 // names. They are by the router's own.
 func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch {
-	type place struct {
-		port             int32
-		udp              bool
-		hostname, client string
-	}
-	at := func(l *ListenerMatch) place {
-		return place{l.Listener.Port, l.Listener.udp(), l.Listener.Hostname, l.Client}
-	}
-	others := make(map[place]*ListenerMatch)
+	others := make(map[listenerKey]*ListenerMatch)
 	for i := range o.listeners {
-		others[at(&o.listeners[i])] = &o.listeners[i]
+		others[o.listeners[i].key()] = &o.listeners[i]
 	}
 	out := make(map[*ListenerMatch]*ListenerMatch)
 	for i := range r.listeners {
 		l := &r.listeners[i]
-		if other := others[at(l)]; other != nil && l.equal(other) {
+		if other := others[l.key()]; other != nil && l.equal(other) {
 			out[l] = other
 		}
 	}
@@ -278,12 +258,6 @@ func (q *Request) setHost(hostname string) {
 	default:
 		q.Host = hostname
 	}
-}
-
-// hidesOnly reports whether a request that meets two matches, one of them with a regular
-// expression, goes to another one that may leave other such requests to them.
-func (s Served) hidesOnly(e, f entry) bool {
-	return s.match != nil && (e.match.regex || f.match.regex) && !s.match.covers(e.match) && !s.match.covers(f.match)
 }
 
 // Plain returns a request that two routers serve as another one, with what a person would

@@ -140,7 +140,7 @@ func (s Served) leavesUnsure(e entry) bool {
 	if s.match == nil {
 		return false
 	}
-	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.route.Kind || s.hidesOnly(e, e)
+	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.route.Kind || e.match.regex && !s.match.covers(e.match)
 }
 
 func (s Served) sameRule(e entry) bool {
@@ -257,8 +257,8 @@ func (r *Router) BehindNew(before *Router) iter.Seq[*Route] {
 				if r.inFront(o, l.Listener.Hostname) == nil {
 					continue
 				}
-				for route := range r.routes.AllRoutesAt(o.Parent(), l.Listener.Hostname) {
-					if r.attached(o, route) && !r.attached(l, route) && !yield(route) {
+				for route := range r.attachedAt(o, l.Listener.Hostname, "") {
+					if !r.attached(l, route) && !yield(route) {
 						return
 					}
 				}

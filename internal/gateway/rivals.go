@@ -130,11 +130,7 @@ func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) iter.Seq2[*Route, string] {
 	return func(yield func(*Route, string) bool) {
 		for _, hostname := range hostnames {
-			names := []string{hostname}
-			if hostname == l.Listener.Hostname { // which stands for all less specific ones
-				names = hostnamesFor(hostname)
-			}
-			for _, h := range names {
+			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
 				for _, segment := range route.Segments() {
 					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
 						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {
@@ -152,13 +148,13 @@ func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) i
 // maxRivalMatches.
 func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
-		left, own, hosts := maxRivalMatches, make(map[int32][]string), r.listenerHosts()
+		left, own, hosts := maxRivalMatches, make(map[int32][]string), r.places()
 		for l := range r.ListenersOf(route) {
-			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.at(l, l.hostnames(route))...)
+			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.remaining(l, l.hostnames(route))...)
 		}
 		for i := range r.listeners {
 			l := &r.listeners[i]
-			for o := range r.neighbors(l, hosts.at(l, own[l.Listener.Port]), route) {
+			for o := range r.neighbors(l, hosts.remaining(l, own[l.Listener.Port]), route) {
 				if left -= o.MatchCount(); left < 0 {
 					return
 				}
@@ -168,37 +164,6 @@ func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 			}
 		}
 	}
-}
-
-// listenerHosts are the hostnames of listeners, by their parent and port.
-type listenerHosts map[listenerHost]bool
-
-type listenerHost struct {
-	parent   api.Ref
-	port     int32
-	hostname string
-}
-
-func (r *Router) listenerHosts() listenerHosts {
-	out := make(listenerHosts, len(r.listeners))
-	for i := range r.listeners {
-		l := &r.listeners[i]
-		out[listenerHost{l.Parent(), l.Listener.Port, l.Listener.Hostname}] = true
-	}
-	return out
-}
-
-// at returns the hostnames, each once, without those of other listeners of the same parent
-// and port, which take their requests.
-func (h listenerHosts) at(l *ListenerMatch, hostnames []string) []string {
-	var out []string
-	for _, hostname := range hostnames {
-		isolated := hostname != "" && hostname != l.Listener.Hostname && h[listenerHost{l.Parent(), l.Listener.Port, hostname}]
-		if !isolated && !slices.Contains(out, hostname) {
-			out = append(out, hostname)
-		}
-	}
-	return out
 }
 
 func (r *Route) sharesPath(o *Route) bool {

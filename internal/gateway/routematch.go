@@ -122,6 +122,7 @@ const sizeOfCost = 512
 
 func compileMatches(r *Route) []routeMatch {
 	var out []routeMatch
+	grpc := r.Kind == KindGRPCRoute
 	var segments []string // of the matches of a rule
 	add := func(rule, match int, m routeMatch) {
 		m.rule, m.match = rule, match
@@ -140,58 +141,41 @@ func compileMatches(r *Route) []routeMatch {
 	}
 	for i := range r.Rules {
 		segments = r.segmentsOf(i)
-		switch r.Kind {
-		case KindHTTPRoute:
-			all := r.HTTPMatches(i)
-			for j := range all {
-				add(i, j, httpMatch(&all[j]))
-			}
-			if len(all) == 0 { // they cannot be read
-				add(i, 0, routeMatch{raw: r.unreadMatches(i)})
-			}
-		case KindGRPCRoute:
-			all := r.GRPCMatches(i)
-			for j := range all {
-				add(i, j, grpcMatch(&all[j]))
-			}
-			if len(all) == 0 {
-				add(i, 0, routeMatch{grpc: true, raw: r.unreadMatches(i)})
-			}
+		all, err := readMatches(r.Kind, r.Rules[i].matches)
+		for j := range all {
+			add(i, j, all[j].compile(grpc))
+		}
+		switch {
+		case len(all) > 0 || i > 0 && !r.readsRequests():
+		case err != nil:
+			add(i, 0, routeMatch{grpc: grpc, raw: string(r.Rules[i].matches)})
 		default:
-			if i == 0 {
-				add(i, 0, routeMatch{})
-			}
+			add(i, 0, routeMatch{grpc: grpc})
 		}
 	}
 	return out
 }
 
-func httpMatch(m *gatewayv1.HTTPRouteMatch) routeMatch {
-	out := routeMatch{path: pathCondition(*m.Path.Type, *m.Path.Value)}
+// compile returns the conditions of the match, of a GRPCRoute or of an HTTPRoute.
+func (m *Match) compile(grpc bool) routeMatch {
+	out := routeMatch{grpc: grpc}
+	if m.Path != nil {
+		out.path = pathCondition(*m.Path.Type, *m.Path.Value)
+	}
 	if m.Method != nil {
 		out.verb = string(*m.Method)
+	}
+	if c := m.Call; c != nil && c.Service != nil {
+		out.service = valueCondition(string(*c.Type), *c.Service)
+	}
+	if c := m.Call; c != nil && c.Method != nil {
+		out.method = valueCondition(string(*c.Type), *c.Method)
 	}
 	for _, h := range m.Headers {
 		out.headers = addNamed(out.headers, strings.ToLower(string(h.Name)), string(*h.Type), h.Value)
 	}
 	for _, p := range m.QueryParams {
 		out.params = addNamed(out.params, string(p.Name), string(*p.Type), p.Value)
-	}
-	return out
-}
-
-func grpcMatch(m *gatewayv1.GRPCRouteMatch) routeMatch {
-	out := routeMatch{grpc: true}
-	if m.Method != nil {
-		if m.Method.Service != nil {
-			out.service = valueCondition(string(*m.Method.Type), *m.Method.Service)
-		}
-		if m.Method.Method != nil {
-			out.method = valueCondition(string(*m.Method.Type), *m.Method.Method)
-		}
-	}
-	for _, h := range m.Headers {
-		out.headers = addNamed(out.headers, strings.ToLower(string(h.Name)), string(*h.Type), h.Value)
 	}
 	return out
 }
@@ -382,7 +366,7 @@ func (r *Route) segmentsOf(rule int) []string {
 		Path   value           `json:"path"`
 		Method json.RawMessage `json:"method"` // a string in HTTPRoutes
 	}
-	all, err := readMatches[match](r.Rules[rule].matches)
+	all, err := decodeList[match](r.Rules[rule].matches)
 	if err != nil || len(all) == 0 || r.Kind != KindHTTPRoute && r.Kind != KindGRPCRoute {
 		return []string{""}
 	}

@@ -73,6 +73,44 @@ type listenerKey struct {
 	client    string
 }
 
+// key returns what requests for the listener's hostname are chosen by.
+func (m *ListenerMatch) key() listenerKey {
+	return listenerKey{m.Listener.transport(), m.Listener.Port, m.Listener.Hostname, m.Client}
+}
+
+// listenerAt is a listener of an object, whatever its name.
+type listenerAt struct {
+	parent api.Ref
+	listenerKey
+}
+
+func (m *ListenerMatch) at() listenerAt { return listenerAt{m.Parent(), m.key()} }
+
+// listenerPlaces are where a router has listeners.
+type listenerPlaces map[listenerAt]bool
+
+func (r *Router) places() listenerPlaces {
+	out := make(listenerPlaces, len(r.listeners))
+	for i := range r.listeners {
+		out[r.listeners[i].at()] = true
+	}
+	return out
+}
+
+// remaining returns the hostnames, each once, without those of other listeners of the same
+// parent and port, which take their requests.
+func (p listenerPlaces) remaining(l *ListenerMatch, hostnames []string) []string {
+	var out []string
+	for _, hostname := range hostnames {
+		at := l.at()
+		at.host = hostname
+		if (hostname == "" || hostname == l.Listener.Hostname || !p[at]) && !slices.Contains(out, hostname) {
+			out = append(out, hostname)
+		}
+	}
+	return out
+}
+
 // hostKey is what the matches that can serve a request are chosen by.
 type hostKey struct {
 	listeners listenerKey
@@ -86,6 +124,15 @@ const (
 	maxMemo  = 1 << 14
 	maxHosts = 1 << 10
 )
+
+// remember adds an answer, in place of all others where there are too many.
+func remember[K comparable, V any](memo map[K]V, key K, answer V) V {
+	if len(memo) >= maxMemo {
+		clear(memo)
+	}
+	memo[key] = answer
+	return answer
+}
 
 func newRouterMemo() *routerMemo {
 	return &routerMemo{
@@ -135,22 +182,20 @@ func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Route
 // splitConflicts returns the listeners that do not conflict with one before them, and
 // those that do.
 func splitConflicts(all []ListenerMatch) (out []ListenerMatch, conflicts []listenerConflict) {
-	type taken struct {
-		port             int32
-		udp              bool
-		client, hostname string
-	}
 	out = make([]ListenerMatch, 0, len(all))
-	ports, hostnames := make(map[taken]*ListenerMatch, len(all)), make(map[taken]*ListenerMatch, len(all))
+	ports, taken := make(map[listenerKey]*ListenerMatch, len(all)), make(map[listenerKey]*ListenerMatch, len(all))
 	for i := range all {
 		m := &all[i]
-		l := m.Listener
-		port, hostname := taken{l.Port, l.udp(), m.Client, ""}, taken{l.Port, l.udp(), m.Client, l.Hostname}
-		if with := cmp.Or(conflictOn(ports[port], l), hostnames[hostname]); with != nil {
+		key := m.key()
+		port := listenerKey{port: key.port, client: key.client}
+		if m.Listener.udp() {
+			port.transport = TransportUDP
+		}
+		if with := cmp.Or(conflictOn(ports[port], m.Listener), taken[key]); with != nil {
 			conflicts = append(conflicts, listenerConflict{*m, *with})
 			continue
 		}
-		ports[port], hostnames[hostname] = cmp.Or(ports[port], m), m
+		ports[port], taken[key] = cmp.Or(ports[port], m), m
 		out = append(out, *m)
 	}
 	return out, conflicts
@@ -276,12 +321,7 @@ func (r *Router) Route(q *Request) Served {
 	if s, ok := r.memo.served[key]; ok {
 		return s
 	}
-	s := r.routeIn(r.indexFor(q), q)
-	if len(r.memo.served) >= maxMemo {
-		clear(r.memo.served)
-	}
-	r.memo.served[key] = s
-	return s
+	return remember(r.memo.served, key, r.routeIn(r.indexFor(q), q))
 }
 
 // listenersFor returns the listeners that a request can come in by, the most specific
@@ -291,15 +331,10 @@ func (r *Router) listenersFor(q *Request) []*ListenerMatch {
 	if q.Transport == TransportTLS {
 		key.host = q.sni()
 	}
-	out, ok := r.memo.listeners[key]
-	if !ok {
-		out = r.findListeners(key)
-		if len(r.memo.listeners) >= maxMemo {
-			clear(r.memo.listeners)
-		}
-		r.memo.listeners[key] = out
+	if known, ok := r.memo.listeners[key]; ok {
+		return known
 	}
-	return out
+	return remember(r.memo.listeners, key, r.findListeners(key))
 }
 
 func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
@@ -361,17 +396,13 @@ func (r *Router) oldestFor(l *ListenerMatch, chain []string) *Route {
 	}
 	var oldest *Route
 	for _, h := range chain {
-		for route := range r.routes.AllRoutesAt(l.Parent(), h) {
-			if route.readsRequests() && r.attached(l, route) && (oldest == nil || compareAge(route, oldest) < 0) {
+		for route := range r.attachedAt(l, h, "") {
+			if route.readsRequests() && (oldest == nil || compareAge(route, oldest) < 0) {
 				oldest = route
 			}
 		}
 	}
-	if len(r.memo.oldest) >= maxMemo {
-		clear(r.memo.oldest)
-	}
-	r.memo.oldest[key] = oldest
-	return oldest
+	return remember(r.memo.oldest, key, oldest)
 }
 
 // maxOtherKind is the most matches of routes, by hostname and listener, that OtherKind returns.
@@ -419,6 +450,17 @@ func (r *Route) counts(kind string) bool {
 	return kind == "" || r.Kind == kind || !r.readsRequests()
 }
 
+// attachedAt yields the routes that count with a hostname on a listener.
+func (r *Router) attachedAt(l *ListenerMatch, hostname, kind string) iter.Seq[*Route] {
+	return func(yield func(*Route) bool) {
+		for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
+			if r.attached(l, route) && route.counts(kind) && !yield(route) {
+				return
+			}
+		}
+	}
+}
+
 // hasRoutes reports whether a route that counts with a hostname is on a listener.
 func (r *Router) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 	key := hostnameAt{l, hostname, kind}
@@ -426,16 +468,11 @@ func (r *Router) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 		return has
 	}
 	has := false
-	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
-		if has = r.attached(l, route) && route.counts(kind); has {
-			break
-		}
+	for range r.attachedAt(l, hostname, kind) {
+		has = true
+		break
 	}
-	if len(r.memo.hostnames) >= maxMemo {
-		clear(r.memo.hostnames)
-	}
-	r.memo.hostnames[key] = has
-	return has
+	return remember(r.memo.hostnames, key, has)
 }
 
 func (r *Router) attached(l *ListenerMatch, route *Route) bool {

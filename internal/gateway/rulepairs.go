@@ -1,13 +1,8 @@
 package gateway
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"slices"
-
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"overrule.dev/overrule/internal/decode"
 )
 
 // MatchRules pairs the rules of a route before and after an update by the requests that
@@ -113,49 +108,4 @@ func (r *Route) matchesOf(rule int) []uint64 {
 		}
 	}
 	return out
-}
-
-// HTTPMatches returns the matches of the i-th rule of an HTTPRoute, defaulted as by the
-// API server, at least one. It returns nil for other routes and for invalid matches.
-func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
-	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
-	return all
-}
-
-// GRPCMatches is HTTPMatches for a GRPCRoute. A rule without matches, which matches
-// every request, has none.
-func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
-	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
-	return all
-}
-
-// unreadMatches returns the matches of a rule as JSON if they are invalid, else "".
-func (r *Route) unreadMatches(i int) string {
-	raw, _ := canonicalMatches(r.Kind, r.Rules[i].matches).(json.RawMessage)
-	return string(raw)
-}
-
-// canonicalMatches returns the matches of a rule, defaulted as by the API server;
-// invalid ones and those of other kinds as raw JSON.
-func canonicalMatches(kind string, matches json.RawMessage) any {
-	switch kind {
-	case KindHTTPRoute:
-		if m, err := readMatches[gatewayv1.HTTPRouteMatch](matches); err == nil {
-			return httpMatches(m)
-		}
-	case KindGRPCRoute:
-		if m, err := readMatches[gatewayv1.GRPCRouteMatch](matches); err == nil {
-			return grpcMatches(m)
-		}
-	}
-	return matches
-}
-
-// readMatches decodes the matches of a rule, which are optional.
-func readMatches[T any](data json.RawMessage) ([]T, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	m, err := decode.As[[]T](data)
-	return *m, err
 }

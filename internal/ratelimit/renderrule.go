@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"regexp"
-	"strings"
 
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,11 +19,8 @@ const (
 // gatewayRules returns an entry for each match of a rule, without hosts.
 func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
 	var out []api.GatewayRule
-	for _, m := range r.HTTPMatches(rule) {
-		out = append(out, httpRule(&m))
-	}
-	for _, m := range r.GRPCMatches(rule) {
-		out = append(out, grpcRule(&m))
+	for _, m := range r.Matches(rule) {
+		out = append(out, gatewayRule(&m))
 	}
 	if len(out) == 0 { // every request
 		out = []api.GatewayRule{{Paths: []string{anyRequest}}}
@@ -32,8 +28,11 @@ func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
 	return out
 }
 
-func httpRule(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
-	out := api.GatewayRule{Paths: []string{pathPattern(*m.Path.Type, *m.Path.Value)}}
+func gatewayRule(m *gateway.Match) api.GatewayRule {
+	out := api.GatewayRule{Paths: []string{grpcPath(m.Call)}}
+	if m.Path != nil {
+		out.Paths[0] = pathPattern(*m.Path.Type, *m.Path.Value)
+	}
 	if m.Method != nil {
 		out.Methods = []string{string(*m.Method)}
 	}
@@ -65,15 +64,7 @@ func matchValue(name, kind, value string) api.GatewayValue {
 	return out
 }
 
-// grpcRule returns the HTTP/2 path of the calls that match: /<service>/<method>.
-func grpcRule(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
-	out := api.GatewayRule{Paths: []string{grpcPath(m.Method)}}
-	for _, h := range firstOfName(m.Headers, func(h *gatewayv1.GRPCHeaderMatch) string { return strings.ToLower(string(h.Name)) }) {
-		out.Headers = append(out.Headers, matchValue(string(h.Name), string(*h.Type), h.Value))
-	}
-	return out
-}
-
+// grpcPath returns the HTTP/2 path of the calls that match: /<service>/<method>.
 func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 	if m == nil {
 		return anyRequest

@@ -29,11 +29,13 @@ type Route struct {
 func NewRoute(r *gateway.Route) *Route {
 	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
 	for i := range r.Rules {
-		all := r.HTTPMatches(i)
-		if len(all) == 0 {
-			all = []gatewayv1.HTTPRouteMatch{{}}
+		all := r.Matches(i)
+		if r.Kind != gateway.KindHTTPRoute || len(all) == 0 {
+			all = []gateway.Match{{}}
 		}
-		out.matches = append(out.matches, all...)
+		for _, m := range all {
+			out.matches = append(out.matches, m.HTTPRouteMatch)
+		}
 		out.ruleStarts = append(out.ruleStarts, len(out.matches))
 	}
 	for i := range out.matches {
