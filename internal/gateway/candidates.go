@@ -47,7 +47,7 @@ func (s Served) Regex() bool { return s.match != nil && s.match.regex }
 
 // Answer returns where a request goes, as Router.Route, and why. It compares the request with
 // all matches, without an index.
-func (r *Router) Answer(q *Request) Answer {
+func (r *matching) Answer(q *Request) Answer {
 	var out Answer
 	listeners := r.listenersFor(q)
 	if len(listeners) == 0 {
@@ -65,14 +65,9 @@ func (r *Router) Answer(q *Request) Answer {
 	return out
 }
 
-// ListensFor reports whether a listener has the port and the transport of a request.
-func (l *Listener) ListensFor(q *Request) bool {
-	return l.transport() == q.Transport && l.Port == q.Port
-}
-
 // attachedFor returns the routes whose hostnames match a request at the listeners that
 // can take it.
-func (r *Router) attachedFor(q *Request, listeners []*ListenerMatch) []Attached {
+func (r *matching) attachedFor(q *Request, listeners []*ListenerMatch) []Attached {
 	var out []Attached
 	chain := hostnamesFor(q.host())
 	for _, l := range listeners {
@@ -112,7 +107,7 @@ func (a *Answer) addCandidates(attached []Attached, q *Request, reading Reading)
 			}
 		}
 	}
-	order := Router{reading: reading}
+	order := matching{attachments{reading: reading}}
 	slices.SortStableFunc(met, func(x, y Candidate) int {
 		return cmp.Or(cmp.Compare(x.rank, y.rank), order.compare(x.Served, y.Served))
 	})
@@ -128,9 +123,4 @@ func (a *Answer) addCandidates(attached []Attached, q *Request, reading Reading)
 		}
 		a.Candidates = append(a.Candidates, c)
 	}
-}
-
-// unread reports whether some condition is a regular expression that cannot be compiled.
-func (m *routeMatch) unread() bool {
-	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.unread })
 }

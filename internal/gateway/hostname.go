@@ -141,3 +141,10 @@ func compareHostnames(a, b string) int {
 		cmp.Compare(len(b), len(a)),
 	)
 }
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

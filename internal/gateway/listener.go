@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // ListenerMatch is a listener of a gateway, its own or one that a ListenerSet adds. In a
@@ -85,5 +88,154 @@ func (n NamespaceRule) Allows(own, from string, set labels.Set) bool {
 		return own == from
 	default:
 		return n.Selector != nil && n.Selector.Matches(set)
+	}
+}
+
+// listenerKey is what listeners are chosen by.
+type listenerKey struct {
+	transport Transport
+	port      int32
+	host      string
+	client    string
+}
+
+// key returns what requests for the listener's hostname are chosen by.
+func (m *ListenerMatch) key() listenerKey {
+	return listenerKey{m.Listener.transport(), m.Listener.Port, m.Listener.Hostname, m.Client}
+}
+
+// listenerAt is a listener of an object, whatever its name.
+type listenerAt struct {
+	parent api.Ref
+	listenerKey
+}
+
+func (m *ListenerMatch) at() listenerAt { return listenerAt{m.Parent(), m.key()} }
+
+// Same reports whether two listeners have the same name at the same object.
+func (m *ListenerMatch) Same(o *ListenerMatch) bool {
+	return m == o || m.Listener.Name == o.Listener.Name && sameRef(m.Gateway, o.Gateway) && sameRef(m.Set, o.Set) &&
+		sameRef(m.Service, o.Service) && m.Client == o.Client
+}
+
+// Parent returns the object that routes name to attach to the listener.
+func (m *ListenerMatch) Parent() api.Ref {
+	switch {
+	case m.Service != nil:
+		return m.Service.Ref()
+	case m.Set != nil:
+		return m.Set.Ref()
+	default:
+		return m.Gateway.Ref()
+	}
+}
+
+// transport returns what the listener listens to.
+func (l *Listener) transport() Transport {
+	switch l.Protocol {
+	case "HTTPS":
+		return TransportTLS
+	default:
+		return Transport(l.Protocol)
+	}
+}
+
+// SamePort reports whether two listeners compete for connections. All protocols but UDP
+// share the ports of TCP.
+func (l *Listener) SamePort(o *Listener) bool { return l.Port == o.Port && l.udp() == o.udp() }
+
+// PlainHTTP reports whether the listener's protocol is HTTP, without TLS.
+func (l *Listener) PlainHTTP() bool { return l.transport() == TransportHTTP }
+
+// TLS reports whether the listener's protocol is HTTPS or TLS.
+func (l *Listener) TLS() bool { return l.transport() == TransportTLS }
+
+func (l *Listener) udp() bool { return l.transport() == TransportUDP }
+
+// hostnamesAt returns the hostnames of a chain by which routes are on a listener at a rank
+// of the chain: the listener's own stands for all less specific ones.
+func (m *ListenerMatch) hostnamesAt(chain []string, rank int) []string {
+	own := slices.Index(chain, m.Listener.Hostname)
+	switch {
+	case own == rank:
+		return chain[rank:]
+	case own < 0 || own > rank: // by a server name that is not the host
+		return chain[rank : rank+1]
+	default:
+		return nil
+	}
+}
+
+// ListensFor reports whether a listener has the port and the transport of a request.
+func (l *Listener) ListensFor(q *Request) bool {
+	return l.transport() == q.Transport && l.Port == q.Port
+}
+
+// sameRequests reports whether two listeners take the same requests.
+func (m *ListenerMatch) sameRequests(o *ListenerMatch) bool {
+	return m.Listener.SamePort(o.Listener) && m.Listener.Hostname == o.Listener.Hostname
+}
+
+// equal reports whether two listeners of an object have the same content.
+func (m *ListenerMatch) equal(o *ListenerMatch) bool {
+	if m.Parent() != o.Parent() || m.Client != o.Client {
+		return false
+	}
+	a, b := *m.Listener, *o.Listener
+	a.Name, b.Name = "", ""
+	return m.Listener == o.Listener || reflect.DeepEqual(a, b)
+}
+
+// request returns a request that comes in by the listener, for a hostname.
+func (m *ListenerMatch) request(hostname string) *Request {
+	q := &Request{Transport: m.Listener.transport(), Port: m.Listener.Port, Client: m.Client}
+	q.setHost(hostname)
+	return q
+}
+
+// hostnames returns the hostnames by which requests reach a route at the listener.
+func (m *ListenerMatch) hostnames(route *Route) []string {
+	if m.Service != nil {
+		return []string{m.Listener.Hostname} // those of routes mean nothing in a mesh
+	}
+	return Path{Listener: m.Listener, Route: route}.Hosts()
+}
+
+// isOn reports whether requests that come in by a listener may go along a path.
+func (m *ListenerMatch) isOn(p *Path) bool {
+	if m.Service == nil || p.Service == nil {
+		return p.Listener != nil && m.Same(&ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener})
+	}
+	return m.Service.Ref() == p.Service.Ref() && (p.Port == 0 || p.Port == m.Listener.Port) &&
+		(p.Client == "" || m.Client == "" || p.Client == m.Client)
+}
+
+// acceptsInMesh reports whether a route serves requests that come to a port of a Service
+// from clients in a namespace.
+func (m *ListenerMatch) acceptsInMesh(r *Route, reading Reading) bool {
+	l, namespace := m.Listener, m.Client
+	if l.Namespaces.Same {
+		namespace = m.Service.Namespace
+	}
+	i := slices.Index(l.Kinds, r.Kind)
+	return r.Namespace == namespace && (i == 0 || i > 0 && reading.Shared) && r.onPort(m.Service, l.Port)
+}
+
+// AwaitedRoute returns a route that stands for those that may be attached to a listener later,
+// whatever that allows now: all of its requests go there that nothing else serves.
+func AwaitedRoute(l *ListenerMatch) *Route {
+	at := l.Parent()
+	kind := KindHTTPRoute
+	switch t := l.Listener.transport(); {
+	case t == TransportUDP:
+		kind = KindUDPRoute
+	case t == TransportTCP, l.Listener.Protocol == string(TransportTLS):
+		kind = KindTCPRoute
+	}
+	return &Route{
+		Kind: kind, Namespace: at.Namespace, Name: "*" + at.Kind + "*" + at.Name + "*" + l.Listener.Name, // no object has such a name
+		Created: Newest, Awaited: true,
+		Parents: []Parent{{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, Section: l.Listener.Name}},
+		Rules:   []Rule{{}},
 	}
 }

@@ -66,8 +66,3 @@ func (l ListenersBefore) ID(p Path) ID {
 	}
 	return p.ID()
 }
-
-// sameRequests reports whether two listeners take the same requests.
-func (m *ListenerMatch) sameRequests(o *ListenerMatch) bool {
-	return m.Listener.SamePort(o.Listener) && m.Listener.Hostname == o.Listener.Hostname
-}

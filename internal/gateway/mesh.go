@@ -127,23 +127,6 @@ func meshKindsOn(s *Service, routes []*Route) map[meshPort][]string {
 	return out
 }
 
-// onPort reports whether the route has a port of a service as a parent.
-func (r *Route) onPort(s *Service, port int32) bool {
-	ports := r.PortsOf(s)
-	return slices.Contains(ports, 0) || slices.Contains(ports, port)
-}
-
-// acceptsInMesh reports whether a route serves requests that come to a port of a Service
-// from clients in a namespace.
-func (m *ListenerMatch) acceptsInMesh(r *Route, reading Reading) bool {
-	l, namespace := m.Listener, m.Client
-	if l.Namespaces.Same {
-		namespace = m.Service.Namespace
-	}
-	i := slices.Index(l.Kinds, r.Kind)
-	return r.Namespace == namespace && (i == 0 || i > 0 && reading.Shared) && r.onPort(m.Service, l.Port)
-}
-
 // meshRoutes are the routes of a Service, all of them on its hostname.
 type meshRoutes struct {
 	host   string
@@ -168,48 +151,3 @@ func (m meshRoutes) RoutesOf(api.Ref) iter.Seq[*Route] { return slices.Values(m.
 
 // NamespaceLabels returns nothing: no listener of a mesh selects by labels.
 func (m meshRoutes) NamespaceLabels(string) labels.Set { return nil }
-
-// ListenersAt returns the listeners of a path: in a mesh one for each of its ports, and
-// of its clients' namespaces.
-func (r *Router) ListenersAt(p *Path) []ListenerMatch {
-	if p.Service == nil {
-		return []ListenerMatch{{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}}
-	}
-	var all, own []ListenerMatch
-	for i := range r.listeners {
-		switch l := &r.listeners[i]; {
-		case !l.isOn(p):
-		case p.Client != "" && p.Client == l.Client:
-			own = append(own, *l)
-		default:
-			all = append(all, *l)
-		}
-	}
-	if len(own) > 0 {
-		return own
-	}
-	return all
-}
-
-// isOn reports whether requests that come in by a listener may go along a path.
-func (m *ListenerMatch) isOn(p *Path) bool {
-	if m.Service == nil || p.Service == nil {
-		return p.Listener != nil && m.Same(&ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener})
-	}
-	return m.Service.Ref() == p.Service.Ref() && (p.Port == 0 || p.Port == m.Listener.Port) &&
-		(p.Client == "" || m.Client == "" || p.Client == m.Client)
-}
-
-// IsOn reports whether requests that go to a rule at a listener may go along a path.
-func (s Served) IsOn(p *Path) bool {
-	return (p.Rule < 0 || p.Rule == s.Rule) && s.Route.Ref() == p.Route.Ref() && s.Listener.isOn(p)
-}
-
-// Path returns the path of the request down to the rule.
-func (s Served) Path() Path {
-	l := s.Listener
-	if l.Service != nil {
-		return Path{Service: l.Service, Port: l.Listener.Port, Client: l.Client, Route: s.Route, Rule: s.Rule}
-	}
-	return Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: s.Route, Rule: s.Rule}
-}

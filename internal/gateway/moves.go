@@ -1,12 +1,8 @@
 package gateway
 
 import (
-	"cmp"
 	"iter"
-	"reflect"
-	"regexp"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -36,19 +32,6 @@ func (m *Move) Shown() *Request {
 		return nil
 	}
 	return Plain(m.Request, m.before, m.after)
-}
-
-// entry is a match of a route at a listener, on one hostname: the more specific one of the
-// listener's and of the route's.
-type entry struct {
-	listener *ListenerMatch
-	route    *Route
-	match    *routeMatch
-	hostname string
-}
-
-func (e entry) served() Served {
-	return Served{Listener: e.listener, Route: e.route, Rule: e.match.rule, Match: e.match.match, Hostname: e.hostname, match: e.match}
 }
 
 // Moves yields requests that a change of routes or listeners moves: for each pair of rules
@@ -202,7 +185,7 @@ func sameMatches(route, other *Route, after bool) func(*routeMatch) bool {
 		if before[rule] != rule || route.Rules[rule].Name != other.Rules[rule].Name {
 			continue
 		}
-		is, was := route.matchesOf(rule), other.matchesOf(rule)
+		is, was := matchesOf(route, rule), matchesOf(other, rule)
 		for k := range matches {
 			if m := &matches[k]; m.rule == rule && m.match < min(len(was), len(is)) && was[m.match] == is[m.match] {
 				same[m] = true
@@ -230,109 +213,6 @@ func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch
 	return out
 }
 
-// equal reports whether two listeners of an object have the same content.
-func (m *ListenerMatch) equal(o *ListenerMatch) bool {
-	if m.Parent() != o.Parent() || m.Client != o.Client {
-		return false
-	}
-	a, b := *m.Listener, *o.Listener
-	a.Name, b.Name = "", ""
-	return m.Listener == o.Listener || reflect.DeepEqual(a, b)
-}
-
-// request returns a request that comes in by the listener, for a hostname.
-func (m *ListenerMatch) request(hostname string) *Request {
-	q := &Request{Transport: m.Listener.transport(), Port: m.Listener.Port, Client: m.Client}
-	q.setHost(hostname)
-	return q
-}
-
-// setHost sets the host to one that a hostname matches, and as few others as possible.
-func (q *Request) setHost(hostname string) {
-	switch {
-	case q.Transport == TransportTCP || q.Transport == TransportUDP:
-	case hostname == "":
-		q.Host = freeLabel
-	case hostname[0] == '*':
-		q.Host = freeLabel + hostname[1:]
-	default:
-		q.Host = hostname
-	}
-}
-
-// Plain returns a request that two routers serve as another one, with what a person would
-// write in place of values that no match names: "any-host", say, or "*" if some match
-// names that.
-func Plain(q *Request, before, after *Router) *Request {
-	from, to := before.Route(q), after.Route(q)
-	replace := func(change func(*Request)) bool {
-		other := *q
-		change(&other)
-		same := before.Route(&other).Same(from) && after.Route(&other).Same(to)
-		if same {
-			q = &other
-		}
-		return same
-	}
-	replace(func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) })
-	replace(func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) })
-	replace(func(q *Request) { q.Path = cmp.Or(strings.TrimSuffix(q.Path, "/"), "/") })
-	for _, text := range []struct{ free, shown string }{{freeLabel, "any-host"}, {freeSegment, "any-path"}} {
-		show := func(q *Request, as string) {
-			q.Host = strings.ReplaceAll(q.Host, text.free, as)
-			q.Path = strings.ReplaceAll(q.Path, text.free, as)
-		}
-		if !replace(func(q *Request) { show(q, text.shown) }) {
-			other := *q
-			show(&other, "*")
-			q = &other
-		}
-	}
-	return q.withoutFreeTexts()
-}
-
-var freeTexts = regexp.MustCompile(freeText + "[0-9a-f]{16}")
-
-// withoutFreeTexts returns the request with "*" in place of what stands for regular
-// expressions that cannot be read.
-func (q *Request) withoutFreeTexts() *Request {
-	shown := func(fields []Field) []Field {
-		out := slices.Clone(fields)
-		for i := range out {
-			out[i].Value = freeTexts.ReplaceAllString(out[i].Value, "*")
-		}
-		return out
-	}
-	out := *q
-	out.Path, out.Headers, out.Query = freeTexts.ReplaceAllString(q.Path, "*"), shown(q.Headers), shown(q.Query)
-	return &out
-}
-
-// Neighbors yields the routes on the hostnames of a route, or on less specific ones, at its
-// listeners and at others of their ports; it may yield one several times.
-func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {
-	return func(yield func(*Route) bool) {
-		for l := range r.ListenersOf(route) {
-			for _, hostname := range l.hostnames(route) {
-				chain := hostnamesFor(hostname)
-				for i := range r.listeners {
-					o := &r.listeners[i]
-					if !o.Listener.SamePort(l.Listener) || !slices.Contains(chain, o.Listener.Hostname) {
-						continue
-					}
-					for _, h := range chain {
-						for n := range r.routes.AllRoutesAt(o.Parent(), h) {
-							if !yield(n) {
-								return
-							}
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
 // ListenersAfter yields for each hostname whose requests come in by a listener, and that
 // may go to another one, the listener of another router by which they come in there.
 func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*ListenerMatch] {
@@ -352,54 +232,41 @@ func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*List
 	}
 }
 
-// hostnamesIn returns the hostname of a match, and those of listeners of some routers at its
-// port that are more specific. A router may be nil.
-func hostnamesIn(e entry, routers ...*Router) []string {
-	out, seen := []string{e.hostname}, make(map[string]bool)
-	for _, r := range routers {
-		if r == nil {
+// maxOtherKind is the most matches of routes, by hostname and listener, that OtherKind returns.
+const maxOtherKind = 1 << 12
+
+// OtherKind returns the routes beside some that a write changes for which those of another kind
+// count in another router, on a hostname of theirs: as many as can be searched at little cost.
+// routes are those of a parent.
+func (r *Router) OtherKind(o *Router, changed []*Route, routes func(parent api.Ref) iter.Seq[*Route]) []*Route {
+	var out []*Route
+	unchanged, work := r.unchangedListeners(o), 0
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		is := unchanged[l]
+		isOldest := func(c *Route) bool {
+			return slices.ContainsFunc(l.hostnames(c), func(h string) bool {
+				return r.oldestFor(l, hostnamesFor(h)) == c || o.oldestFor(is, hostnamesFor(h)) == c
+			})
+		}
+		if is == nil || !slices.ContainsFunc(changed, isOldest) {
 			continue
 		}
-		for i := range r.listeners {
-			l := r.listeners[i].Listener
-			if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) && !seen[l.Hostname] {
-				out, seen[l.Hostname] = append(out, l.Hostname), true
+		for n := range routes(l.Parent()) {
+			if !r.attached(l, n) || slices.Contains(changed, n) || slices.Contains(out, n) {
+				continue
+			}
+			hostnames := l.hostnames(n)
+			work += len(hostnames)
+			if slices.ContainsFunc(hostnames, func(h string) bool {
+				return r.kindFor(l, hostnamesFor(h)) != o.kindFor(is, hostnamesFor(h))
+			}) {
+				out, work = append(out, n), work+len(hostnames)*len(r.listeners)*len(n.routeMatches())
+			}
+			if work > maxOtherKind {
+				return out
 			}
 		}
 	}
 	return out
-}
-
-// hostnames returns the hostnames by which requests reach a route at the listener.
-func (m *ListenerMatch) hostnames(route *Route) []string {
-	if m.Service != nil {
-		return []string{m.Listener.Hostname} // those of routes mean nothing in a mesh
-	}
-	return Path{Listener: m.Listener, Route: route}.Hosts()
-}
-
-// entriesAt yields the matches of a route at a listener that is known by its name.
-func (r *Router) entriesAt(route *Route, at *ListenerMatch) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for i := range r.listeners {
-			if l := &r.listeners[i]; l.Same(at) && !r.yieldEntries(route, l, yield) {
-				return
-			}
-		}
-	}
-}
-
-func (r *Router) yieldEntries(route *Route, l *ListenerMatch, yield func(entry) bool) bool {
-	if !r.attached(l, route) {
-		return true
-	}
-	for _, h := range l.hostnames(route) {
-		matches := route.routeMatches()
-		for k := range matches {
-			if !yield(entry{l, route, &matches[k], h}) {
-				return false
-			}
-		}
-	}
-	return true
 }

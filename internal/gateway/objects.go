@@ -262,3 +262,11 @@ func LabelsOf(object any) labels.Set {
 		return nil
 	}
 }
+
+// sameRef reports whether two objects are both nil or have the same reference.
+func sameRef[T any, P interface {
+	*T
+	Ref() api.Ref
+}](a, b P) bool {
+	return a == b || a != nil && b != nil && a.Ref() == b.Ref()
+}

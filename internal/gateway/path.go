@@ -92,14 +92,6 @@ func sameName(a, b *Listener) bool { return a == b || a != nil && b != nil && a.
 // sameValue reports whether two pointers are both nil or point to equal values.
 func sameValue[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// sameRef reports whether two objects are both nil or have the same reference.
-func sameRef[T any, P interface {
-	*T
-	Ref() api.Ref
-}](a, b P) bool {
-	return a == b || a != nil && b != nil && a.Ref() == b.Ref()
-}
-
 // Namespace returns the namespace of the path's route, or if it has none, of its
 // service, listener set or gateway.
 func (p Path) Namespace() string {

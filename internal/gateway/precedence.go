@@ -2,20 +2,9 @@ package gateway
 
 import (
 	"cmp"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
-
-// compare orders matches by precedence: those on one hostname, or on all that match a host
-// where requests fall back to less specific ones.
-func (r *Router) compare(a, b Served) int {
-	if r.reading.FallBack && a.Hostname != b.Hostname {
-		return compareHostnames(a.Hostname, b.Hostname)
-	}
-	c, _ := r.reading.compare(&a, &b)
-	return c
-}
 
 // compare is negative if a comes before b by precedence (SEMANTICS section 9), and says by
 // which criterion: the first in which they differ.
@@ -36,19 +25,6 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 		compareHostnames(a.Listener.Listener.Hostname, b.Listener.Listener.Hostname),
 		cmp.Compare(a.Match, b.Match),
 	), api.ByListener
-}
-
-// compareAge orders routes: the oldest one first, then by name.
-func compareAge(a, b *Route) int {
-	if a == b {
-		return 0
-	}
-	return cmp.Or(
-		cmp.Compare(a.Created, b.Created),
-		strings.Compare(a.Namespace, b.Namespace),
-		strings.Compare(a.Name, b.Name),
-		strings.Compare(a.Kind, b.Kind),
-	)
 }
 
 // compareMatches is compare for the conditions alone. The precedence of a regular
@@ -90,13 +66,6 @@ func criterion(i int, a, b *routeMatch) api.Precedence {
 	}
 }
 
-// regexPath reports whether the condition on the path, or on the gRPC service or method,
-// is written as a regular expression: of one that is a literal, too, the precedence is the
-// implementation's.
-func (m *routeMatch) regexPath() bool {
-	return m.path.expression || m.service.expression || m.method.expression
-}
-
 // pathRank orders the sorts of paths. Of gRPC, the service decides, and the length of the
 // text of a regular expression that does not come first or last.
 func (m *routeMatch) pathRank(order RegexOrder) int {
@@ -122,9 +91,31 @@ func (m *routeMatch) pathRank(order RegexOrder) int {
 	}
 }
 
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// Reading decides what Gateway API leaves to implementations.
+type Reading struct {
+	// Shared has the routes of all listeners of a port whose hostnames match compete
+	// for a request; else only those of the listener with the most specific hostname
+	// do (listener isolation). In a mesh, it has the routes of all kinds compete; else
+	// only those of the first kind do.
+	Shared bool
+	// OneKind has only the routes of one kind take part where an HTTPRoute and a
+	// GRPCRoute at a listener match a host: those of the kind of the oldest one. Else
+	// the routes of both kinds compete.
+	OneKind bool
+	// FallBack has a request that no rule of the most specific hostname matches go to the
+	// routes with a less specific one. Else nothing serves it.
+	FallBack bool
+	// Regex is where regular expressions of paths come.
+	Regex RegexOrder
 }
+
+// RegexOrder is the precedence of regular expressions of paths, and of gRPC services and
+// methods. Gateway API leaves it to the implementation.
+type RegexOrder uint8
+
+// The orders that implementations have.
+const (
+	RegexLast       RegexOrder = iota // after all other paths
+	RegexFirst                        // before all other paths
+	RegexAfterExact                   // after exact paths, before prefixes; in gRPC by the length of its text
+)

@@ -147,42 +147,6 @@ func (s Served) sameRule(e entry) bool {
 	return s.Route != nil && s.Rule == e.match.rule && s.Route.Ref() == e.route.Ref()
 }
 
-// sharing returns the router in which listeners share the requests of their port.
-func (r *Router) sharing() *Router {
-	if !r.SharesPorts() {
-		return r
-	}
-	if r.memo.sharing == nil {
-		reading := r.reading
-		reading.Shared = true
-		r.memo.sharing = r.With(reading)
-	}
-	return r.memo.sharing
-}
-
-// ConflictOf returns the listener with which another one conflicts that precedes it, nil
-// if it takes connections.
-func (r *Router) ConflictOf(l *ListenerMatch) *ListenerMatch {
-	for i := range r.conflicts {
-		if r.conflicts[i].listener.Same(l) {
-			return &r.conflicts[i].with
-		}
-	}
-	return nil
-}
-
-// listenerConflict is a listener that conflicts with one before it.
-type listenerConflict struct{ listener, with ListenerMatch }
-
-// Conflicts yields the listeners that conflict with one before them, and that one.
-func (r *Router) Conflicts(yield func(listener, with *ListenerMatch) bool) {
-	for i := range r.conflicts {
-		if !yield(&r.conflicts[i].listener, &r.conflicts[i].with) {
-			return
-		}
-	}
-}
-
 // ReachAnywhere returns whether requests reach a rule of a route, any of them if it is -1,
 // at some listener that accepts the route; if not, as Reach does for one of these.
 func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
@@ -202,44 +166,6 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 		}
 	}
 	return out
-}
-
-// isBehind reports whether a listener that accepts a route conflicts with another one, or
-// leaves the requests for one of its hostnames to another one that does not accept it.
-func (r *Router) isBehind(route *Route) bool {
-	for i := range r.conflicts {
-		if r.attached(&r.conflicts[i].listener, route) {
-			return true
-		}
-	}
-	if len(r.listeners) < 2 {
-		return false
-	}
-	for i := range r.listeners {
-		l := &r.listeners[i]
-		if !r.attached(l, route) {
-			continue
-		}
-		for _, h := range l.hostnames(route) {
-			if o := r.inFront(l, h); o != nil && !r.attached(o, route) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// inFront returns a listener of the same port with a more specific hostname that takes all
-// requests for a hostname of a listener, nil if there is none.
-func (r *Router) inFront(l *ListenerMatch, hostname string) *ListenerMatch {
-	for i := range r.listeners {
-		o := &r.listeners[i]
-		if o != l && o.Client == l.Client && o.Listener.SamePort(l.Listener) &&
-			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && (o.Listener.Hostname == hostname || hostnameTakes(o.Listener.Hostname, hostname)) {
-			return o
-		}
-	}
-	return nil
 }
 
 // BehindNew yields the routes on a hostname of a listener of another router, which does not

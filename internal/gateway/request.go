@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -327,4 +330,47 @@ func NormalizeHost(host string) (string, error) {
 		return "", fmt.Errorf("host %q must be a DNS name or an IP address of a request, without wildcards", host)
 	}
 	return host, nil
+}
+
+// Values that no match names: a request with them meets conditions on other values
+// alone. They are random and never shown, since a route could name them otherwise, and so
+// hide where the requests go that no route names.
+var (
+	freeSegment = "any-path-" + strings.ToLower(rand.Text())
+	freeLabel   = "any-host-" + strings.ToLower(rand.Text())
+	freeText    = "any-text-" + strings.ToLower(rand.Text())
+	textSeed    = maphash.MakeSeed()
+)
+
+// freeVerb is a method that no match can name.
+const freeVerb = "ANY-METHOD"
+
+// setHost sets the host to one that a hostname matches, and as few others as possible.
+func (q *Request) setHost(hostname string) {
+	switch {
+	case q.Transport == TransportTCP || q.Transport == TransportUDP:
+	case hostname == "":
+		q.Host = freeLabel
+	case hostname[0] == '*':
+		q.Host = freeLabel + hostname[1:]
+	default:
+		q.Host = hostname
+	}
+}
+
+var freeTexts = regexp.MustCompile(freeText + "[0-9a-f]{16}")
+
+// withoutFreeTexts returns the request with "*" in place of what stands for regular
+// expressions that cannot be read.
+func (q *Request) withoutFreeTexts() *Request {
+	shown := func(fields []Field) []Field {
+		out := slices.Clone(fields)
+		for i := range out {
+			out[i].Value = freeTexts.ReplaceAllString(out[i].Value, "*")
+		}
+		return out
+	}
+	out := *q
+	out.Path, out.Headers, out.Query = freeTexts.ReplaceAllString(q.Path, "*"), shown(q.Headers), shown(q.Query)
+	return &out
 }

@@ -109,7 +109,7 @@ func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 				return
 			}
 			if own == nil {
-				own = route.rulesByMatch()
+				own = rulesByMatch(route)
 			}
 			for k, h := range hashes {
 				if matches[k].segment != segment {
@@ -118,24 +118,6 @@ func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 				for _, rule := range own[h] {
 					if !yield(Rival{l, o, matches[k].rule, rule}) {
 						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// neighbors yields the other routes at a listener that have one of some hostnames and
-// matches of paths with a first segment of the route, with that segment.
-func (r *Router) neighbors(l *ListenerMatch, hostnames []string, route *Route) iter.Seq2[*Route, string] {
-	return func(yield func(*Route, string) bool) {
-		for _, hostname := range hostnames {
-			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
-				for _, segment := range route.Segments() {
-					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
-						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {
-							return
-						}
 					}
 				}
 			}
@@ -158,7 +140,7 @@ func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 				if left -= o.MatchCount(); left < 0 {
 					return
 				}
-				if o.sharesPath(route) && !yield(o) {
+				if sharesPath(o, route) && !yield(o) {
 					return
 				}
 			}
@@ -166,9 +148,9 @@ func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 	}
 }
 
-func (r *Route) sharesPath(o *Route) bool {
-	paths := o.paths()
-	for path := range r.paths() {
+func sharesPath(r, o *Route) bool {
+	paths := pathsOf(o)
+	for path := range pathsOf(r) {
 		if paths[path] {
 			return true
 		}
@@ -178,8 +160,8 @@ func (r *Route) sharesPath(o *Route) bool {
 
 type pathsKey struct{}
 
-// paths returns the paths of the route's matches, without their types.
-func (r *Route) paths() map[string]bool {
+// pathsOf returns the paths of the route's matches, without their types.
+func pathsOf(r *Route) map[string]bool {
 	return r.Memoize(pathsKey{}, func() any { //nolint:forcetypeassert // it has no other value
 		out := make(map[string]bool)
 		for _, m := range r.routeMatches() {
@@ -206,7 +188,7 @@ func ownRivals(l *ListenerMatch, route *Route) []Rival {
 		return nil
 	}
 	var out []Rival
-	for _, rules := range route.rulesByMatch() {
+	for _, rules := range rulesByMatch(route) {
 		for _, rule := range rules {
 			if rule != rules[0] {
 				out = append(out, Rival{l, route, rules[0], rule})
@@ -226,34 +208,10 @@ func hasDuplicates(hashes []uint64) bool {
 }
 
 // rulesByMatch returns the rules of the route by the hashes of their matches.
-func (r *Route) rulesByMatch() map[uint64][]int {
+func rulesByMatch(r *Route) map[uint64][]int {
 	out, matches := make(map[uint64][]int), r.routeMatches()
 	for i, h := range r.matchHashes() {
 		out[h] = append(out[h], matches[i].rule)
 	}
 	return out
 }
-
-// OtherKinds returns those of some routes that read requests as another one does, and are on
-// a listener with it, on intersecting hostnames: an HTTPRoute beside a GRPCRoute, of which
-// Gateway API has only one accepted. It looks at a limited number.
-func (r *Router) OtherKinds(route *Route, others func(parent api.Ref) iter.Seq[*Route]) []*Route {
-	var out []*Route
-	seen := make(map[*Route]bool)
-	left := maxRivalMatches
-	for l := range r.ListenersOf(route) {
-		for o := range others(l.Parent()) {
-			if left--; left < 0 {
-				return out
-			}
-			if !seen[o] && r.attached(l, o) && hostsIntersect(l.hostnames(route), l.hostnames(o)) {
-				out, seen[o] = append(out, o), true
-			}
-		}
-	}
-	return out
-}
-
-// Precedes reports whether a route comes before another one whose matches are the same: it
-// is older, or as old and first by name.
-func (r *Route) Precedes(o *Route) bool { return compareAge(r, o) < 0 }

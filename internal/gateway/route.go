@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -51,25 +53,6 @@ type Route struct {
 	decoded    any // spec, decoded on first use
 	memo       sync.Map
 	matches    atomic.Pointer[matchSet]
-}
-
-// AwaitedRoute returns a route that stands for those that may be attached to a listener later,
-// whatever that allows now: all of its requests go there that nothing else serves.
-func AwaitedRoute(l *ListenerMatch) *Route {
-	at := l.Parent()
-	kind := KindHTTPRoute
-	switch t := l.Listener.transport(); {
-	case t == TransportUDP:
-		kind = KindUDPRoute
-	case t == TransportTCP, l.Listener.Protocol == string(TransportTLS):
-		kind = KindTCPRoute
-	}
-	return &Route{
-		Kind: kind, Namespace: at.Namespace, Name: "*" + at.Kind + "*" + at.Name + "*" + l.Listener.Name, // no object has such a name
-		Created: Newest, Awaited: true,
-		Parents: []Parent{{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, Section: l.Listener.Name}},
-		Rules:   []Rule{{}},
-	}
 }
 
 // DefaultGateways stands for the default gateways, by which a route comes in if its
@@ -207,7 +190,7 @@ func (r *Route) SameRequests(o *Route) bool {
 	return slices.Equal(r.Parents, o.Parents) && slices.Equal(r.Hostnames, o.Hostnames) && sameRules(r, o)
 }
 
-func (r *Route) sameMatchesJSON(o *Route) bool {
+func sameMatchesJSON(r, o *Route) bool {
 	return slices.EqualFunc(r.Rules, o.Rules, func(a, b Rule) bool { return bytes.Equal(a.matches, b.matches) })
 }
 
@@ -219,4 +202,43 @@ func (r *Route) Memoize(key any, make func() any) any {
 	}
 	v, _ := r.memo.LoadOrStore(key, make())
 	return v
+}
+
+// sameRules reports whether the rules have the same names and the same JSON of their
+// matches, as after most updates of a route.
+func sameRules(before, after *Route) bool {
+	return sameMatchesJSON(before, after) && slices.EqualFunc(before.Rules, after.Rules, func(a, b Rule) bool { return a.Name == b.Name })
+}
+
+// readsRequests reports whether the rules of the route select requests, and not
+// connections.
+func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind == KindGRPCRoute }
+
+// onPort reports whether the route has a port of a service as a parent.
+func (r *Route) onPort(s *Service, port int32) bool {
+	ports := r.PortsOf(s)
+	return slices.Contains(ports, 0) || slices.Contains(ports, port)
+}
+
+// compareAge orders routes: the oldest one first, then by name.
+func compareAge(a, b *Route) int {
+	if a == b {
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(a.Created, b.Created),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Kind, b.Kind),
+	)
+}
+
+// Precedes reports whether a route comes before another one whose matches are the same: it
+// is older, or as old and first by name.
+func (r *Route) Precedes(o *Route) bool { return compareAge(r, o) < 0 }
+
+// counts reports whether the route takes part where only those of one kind of routes that
+// read requests do, "" for all.
+func counts(r *Route, kind string) bool {
+	return kind == "" || r.Kind == kind || !r.readsRequests()
 }

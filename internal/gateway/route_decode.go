@@ -74,14 +74,14 @@ func ReadRoute(kind string, data []byte, known *Route, created int64) (*Route, e
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && known.hasSource(kind, t, created) {
+	if known != nil && hasSource(known, kind, t, created) {
 		return known, nil
 	}
 	return newRoute(kind, t.Metadata, t.Spec, created)
 }
 
 // hasSource reports whether the route was decoded from the same JSON.
-func (r *Route) hasSource(kind string, t *routeJSON, created int64) bool {
+func hasSource(r *Route, kind string, t *routeJSON, created int64) bool {
 	return r.Kind == kind && r.Created == t.Metadata.created(created) && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
 		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }

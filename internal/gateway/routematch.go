@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -86,7 +85,7 @@ func (r *Route) matchSet() *matchSet {
 // ShareMatches lets the route use what is known of the matches of another version of it, if
 // they are the same.
 func (r *Route) ShareMatches(o *Route) {
-	if r.Kind == o.Kind && r.sameMatchesJSON(o) {
+	if r.Kind == o.Kind && sameMatchesJSON(r, o) {
 		r.matches.CompareAndSwap(nil, o.matchSet())
 	}
 }
@@ -140,7 +139,7 @@ func compileMatches(r *Route) []routeMatch {
 		out = append(out, m)
 	}
 	for i := range r.Rules {
-		segments = r.segmentsOf(i)
+		segments = segmentsOf(r, i)
 		all, err := readMatches(r.Kind, r.Rules[i].matches)
 		for j := range all {
 			add(i, j, all[j].compile(grpc))
@@ -301,12 +300,12 @@ func firstSegment(path string) string {
 // HasRegexPaths reports whether some match of the route has a regular expression for its
 // path.
 func (r *Route) HasRegexPaths() bool {
-	return r.mayHaveRegex() && slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
+	return mayHaveRegex(r) && slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
 }
 
 // mayHaveRegex reports whether the route may have regular expressions, without decoding its
 // matches.
-func (r *Route) mayHaveRegex() bool {
+func mayHaveRegex(r *Route) bool {
 	return slices.ContainsFunc(r.Rules, func(rule Rule) bool {
 		return bytes.Contains(rule.matches, []byte(gatewayv1.PathMatchRegularExpression))
 	})
@@ -318,7 +317,7 @@ func (r *Route) Segments() []string {
 	s := r.matchSet()
 	s.segmentsOnce.Do(func() {
 		for i := range r.Rules {
-			all := r.segmentsOf(i)
+			all := segmentsOf(r, i)
 			s.count += len(all)
 			for _, segment := range all {
 				if segment = intern(segment); !slices.Contains(s.segments, segment) {
@@ -343,7 +342,7 @@ const sizeOfMatch = 64
 // count more, by the square of their size: others are compared with these, too.
 func (r *Route) MatchWeight() int {
 	out := r.MatchCount()
-	if !r.mayHaveRegex() {
+	if !mayHaveRegex(r) {
 		return out
 	}
 	for _, m := range r.routeMatches() {
@@ -356,7 +355,7 @@ func (r *Route) MatchWeight() int {
 
 // segmentsOf returns the first segment of each match of a rule. It is much cheaper than
 // decoding the matches.
-func (r *Route) segmentsOf(rule int) []string {
+func segmentsOf(r *Route, rule int) []string {
 	type value struct {
 		Type    string `json:"type"`
 		Value   string `json:"value"`
@@ -496,47 +495,14 @@ func (m *routeMatch) takesPath(q *Request) bool {
 	return q.GRPC && ok && m.service.meets(service) && m.method.meets(method)
 }
 
-// Values that no match names: a request with them meets conditions on other values
-// alone. They are random and never shown, since a route could name them otherwise, and so
-// hide where the requests go that no route names.
-var (
-	freeSegment = "any-path-" + strings.ToLower(rand.Text())
-	freeLabel   = "any-host-" + strings.ToLower(rand.Text())
-	freeText    = "any-text-" + strings.ToLower(rand.Text())
-	textSeed    = maphash.MakeSeed()
-)
+// regexPath reports whether the condition on the path, or on the gRPC service or method,
+// is written as a regular expression: of one that is a literal, too, the precedence is the
+// implementation's.
+func (m *routeMatch) regexPath() bool {
+	return m.path.expression || m.service.expression || m.method.expression
+}
 
-// freeVerb is a method that no match can name.
-const freeVerb = "ANY-METHOD"
-
-// meet returns a value that meets two conditions and none of others, and as few more as
-// possible. Only regular expressions leave a doubt.
-func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, found bool, d doubt) {
-	if a.op > b.op {
-		a, b = b, a
-	}
-	free := func(value string) bool {
-		return !slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
-	}
-	switch {
-	case b.op == anyValue:
-		return "", true, none
-	case b.op == exactly:
-		return b.value, a.meets(b.value) && free(b.value), none
-	case a.op == exactly:
-		if found = b.meets(a.value) && free(a.value); !found && b.unread {
-			d = unread
-		}
-		return a.value, found, d
-	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
-		a, b = b, a
-	}
-	if b.op == underPrefix {
-		value = b.value + "/" + freeSegment
-		return value, a.meets(b.value) && free(value), none
-	}
-	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
-		return value, true, none
-	}
-	return memo.commonText([]condition{a, b}, unmet, part)
+// unread reports whether some condition is a regular expression that cannot be compiled.
+func (m *routeMatch) unread() bool {
+	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.unread })
 }

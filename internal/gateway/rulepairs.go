@@ -31,7 +31,7 @@ func MatchRules(before, after *Route) []int {
 			}
 		}
 	}
-	hashesBefore, hashesAfter := before.fingerprints(), after.fingerprints()
+	hashesBefore, hashesAfter := fingerprints(before), fingerprints(after)
 	pair(func(b, a int) bool {
 		return hashesBefore[b] == hashesAfter[a] && before.Rules[b].Name == after.Rules[a].Name
 	})
@@ -49,11 +49,11 @@ func MatchRules(before, after *Route) []int {
 // that the k-th received before: it has a match that the k-th had, and that it did not
 // have itself.
 func TakesFrom(before *Route, k int, after *Route, i int) bool {
-	theirs, own := before.matchesOf(k), []uint64(nil)
+	theirs, own := matchesOf(before, k), []uint64(nil)
 	if old := MatchRules(before, after)[i]; old >= 0 && old != k {
-		own = before.matchesOf(old)
+		own = matchesOf(before, old)
 	}
-	return slices.ContainsFunc(after.matchesOf(i), func(m uint64) bool {
+	return slices.ContainsFunc(matchesOf(after, i), func(m uint64) bool {
 		return slices.Contains(theirs, m) && !slices.Contains(own, m)
 	})
 }
@@ -75,17 +75,11 @@ func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backen
 	}
 }
 
-// sameRules reports whether the rules have the same names and the same JSON of their
-// matches, as after most updates of a route.
-func sameRules(before, after *Route) bool {
-	return before.sameMatchesJSON(after) && slices.EqualFunc(before.Rules, after.Rules, func(a, b Rule) bool { return a.Name == b.Name })
-}
-
 // fingerprints identify the rules by the matches that they have, in any order.
-func (r *Route) fingerprints() []uint64 {
+func fingerprints(r *Route) []uint64 {
 	out := make([]uint64, len(r.Rules))
 	for i := range r.Rules {
-		matches := r.matchesOf(i)
+		matches := matchesOf(r, i)
 		slices.Sort(matches)
 		var h maphash.Hash
 		h.SetSeed(textSeed)
@@ -99,7 +93,7 @@ func (r *Route) fingerprints() []uint64 {
 
 // matchesOf returns the hashes of the matches of a rule. The rules of other kinds than HTTPRoutes and
 // GRPCRoutes have none.
-func (r *Route) matchesOf(rule int) []uint64 {
+func matchesOf(r *Route, rule int) []uint64 {
 	var out []uint64
 	matches := r.routeMatches()
 	for i, h := range r.matchHashes() {

@@ -399,14 +399,6 @@ func (s *search) try(e, f entry) bool {
 	return s.yield(Move{From: e.served(), To: f.served(), Other: other})
 }
 
-// narrower returns the one of two matches that has the more specific hostname.
-func narrower(e, f entry) entry {
-	if compareHostnames(f.hostname, e.hostname) < 0 {
-		return f
-	}
-	return e
-}
-
 // onOtherHosts yields requests that move from one match to another as a known one does, where
 // listeners share their routes: for more specific hostnames of listeners without routes, unless
 // the moves between the two rules are known. Where listeners are isolated, these requests do

@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Witness is a request that a rule serves.
@@ -201,10 +203,6 @@ func witness(e, f entry, unmet conditionsAt, memo *routerMemo) (q *Request, d do
 	return q, none
 }
 
-// readsRequests reports whether the rules of the route select requests, and not
-// connections.
-func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind == KindGRPCRoute }
-
 // meetBoth sets a request's path, method, headers and parameters to those that meet two
 // matches, none of some conditions, and as few other matches as possible.
 func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (found bool, d doubt) {
@@ -297,4 +295,93 @@ func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *rou
 		}
 	}
 	return out, true, none
+}
+
+// meet returns a value that meets two conditions and none of others, and as few more as
+// possible. Only regular expressions leave a doubt.
+func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, found bool, d doubt) {
+	if a.op > b.op {
+		a, b = b, a
+	}
+	free := func(value string) bool {
+		return !slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
+	}
+	switch {
+	case b.op == anyValue:
+		return "", true, none
+	case b.op == exactly:
+		return b.value, a.meets(b.value) && free(b.value), none
+	case a.op == exactly:
+		if found = b.meets(a.value) && free(a.value); !found && b.unread {
+			d = unread
+		}
+		return a.value, found, d
+	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
+		a, b = b, a
+	}
+	if b.op == underPrefix {
+		value = b.value + "/" + freeSegment
+		return value, a.meets(b.value) && free(value), none
+	}
+	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
+		return value, true, none
+	}
+	return memo.commonText([]condition{a, b}, unmet, part)
+}
+
+// narrower returns the one of two matches that has the more specific hostname.
+func narrower(e, f entry) entry {
+	if compareHostnames(f.hostname, e.hostname) < 0 {
+		return f
+	}
+	return e
+}
+
+// hostnamesIn returns the hostname of a match, and those of listeners of some routers at its
+// port that are more specific. A router may be nil.
+func hostnamesIn(e entry, routers ...*Router) []string {
+	out, seen := []string{e.hostname}, make(map[string]bool)
+	for _, r := range routers {
+		if r == nil {
+			continue
+		}
+		for i := range r.listeners {
+			l := r.listeners[i].Listener
+			if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) && !seen[l.Hostname] {
+				out, seen[l.Hostname] = append(out, l.Hostname), true
+			}
+		}
+	}
+	return out
+}
+
+// Plain returns a request that two routers serve as another one, with what a person would
+// write in place of values that no match names: "any-host", say, or "*" if some match
+// names that.
+func Plain(q *Request, before, after *Router) *Request {
+	from, to := before.Route(q), after.Route(q)
+	replace := func(change func(*Request)) bool {
+		other := *q
+		change(&other)
+		same := before.Route(&other).Same(from) && after.Route(&other).Same(to)
+		if same {
+			q = &other
+		}
+		return same
+	}
+	replace(func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) })
+	replace(func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) })
+	replace(func(q *Request) { q.Path = cmp.Or(strings.TrimSuffix(q.Path, "/"), "/") })
+	for _, text := range []struct{ free, shown string }{{freeLabel, "any-host"}, {freeSegment, "any-path"}} {
+		show := func(q *Request, as string) {
+			q.Host = strings.ReplaceAll(q.Host, text.free, as)
+			q.Path = strings.ReplaceAll(q.Path, text.free, as)
+		}
+		if !replace(func(q *Request) { show(q, text.shown) }) {
+			other := *q
+			show(&other, "*")
+			q = &other
+		}
+	}
+	return q.withoutFreeTexts()
 }
