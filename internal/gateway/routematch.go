@@ -257,11 +257,15 @@ func unreadCondition(text string) condition {
 	return condition{op: matchesRegex, value: text, unread: true, expression: true, regex: regexp.MustCompile(fmt.Sprintf("^(?s:.*)%s%016x(?s:.*)$", freeText, maphash.String(textSeed, text)))}
 }
 
-// conditions returns the conditions of the match that can be regular expressions.
-func (m *routeMatch) conditions() []condition {
-	out := []condition{m.path, m.service, m.method}
-	for _, c := range slices.Concat(m.headers, m.params) {
-		out = append(out, c.condition)
+// conditions returns all conditions of the match but that on its verb, of which some may be met
+// by any value.
+func (m *routeMatch) conditions() []matchPart {
+	out := []matchPart{{conditionAt{part: partPath}, m.path}, {conditionAt{part: partService}, m.service}, {conditionAt{part: partMethod}, m.method}}
+	for _, h := range m.headers {
+		out = append(out, matchPart{conditionAt{partHeader, h.name}, h.condition})
+	}
+	for _, p := range m.params {
+		out = append(out, matchPart{conditionAt{partParam, p.name}, p.condition})
 	}
 	return out
 }
@@ -504,5 +508,23 @@ func (m *routeMatch) regexPath() bool {
 
 // unread reports whether some condition is a regular expression that cannot be compiled.
 func (m *routeMatch) unread() bool {
-	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.unread })
+	return m.regex && slices.ContainsFunc(m.conditions(), func(c matchPart) bool { return c.unread })
 }
+
+// conditionAt is what a condition is on: the path, say, or a header.
+type conditionAt struct{ part, name string }
+
+// matchPart is a condition of a match.
+type matchPart struct {
+	conditionAt
+	condition
+}
+
+// The parts of requests.
+const (
+	partPath    = "path"
+	partService = "service"
+	partMethod  = "method"
+	partHeader  = "header"
+	partParam   = "param"
+)

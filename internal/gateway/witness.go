@@ -94,18 +94,6 @@ func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *rout
 	return find(nil)
 }
 
-// conditionAt is what a condition is on: the path, say, or a header.
-type conditionAt struct{ part, name string }
-
-// The parts of requests.
-const (
-	partPath    = "path"
-	partService = "service"
-	partMethod  = "method"
-	partHeader  = "header"
-	partParam   = "param"
-)
-
 // conditionsAt are conditions on several parts of requests.
 type conditionsAt map[conditionAt][]condition
 
@@ -141,30 +129,11 @@ func (m *routeMatch) avoidable(e, f *routeMatch) iter.Seq2[conditionAt, conditio
 	}
 }
 
-// matchPart is a condition of a match.
-type matchPart struct {
-	conditionAt
-	condition
-}
-
 // parts returns the conditions of the match. That of a gRPC method is also one on the path.
 func (m *routeMatch) parts() []matchPart {
-	var out []matchPart
-	add := func(part, name string, c condition) {
-		if c.op != anyValue {
-			out = append(out, matchPart{conditionAt{part, name}, c})
-		}
-	}
-	add(partPath, "", m.asPath())
-	add(partService, "", m.service)
-	add(partMethod, "", m.method)
-	for _, h := range m.headers {
-		add(partHeader, h.name, h.condition)
-	}
-	for _, p := range m.params {
-		add(partParam, p.name, p.condition)
-	}
-	return out
+	out := m.conditions()
+	out[0].condition = m.asPath()
+	return slices.DeleteFunc(out, func(p matchPart) bool { return p.op == anyValue })
 }
 
 // asPath returns the condition on the path, also of a gRPC method.
