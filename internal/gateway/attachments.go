@@ -256,9 +256,10 @@ func (r *attachments) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 		return has
 	}
 	has := false
-	for range r.attachedAt(l, hostname, kind) {
-		has = true
-		break
+	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) { // often asked: without the iterator
+		if has = r.attached(l, route) && counts(route, kind); has {
+			break
+		}
 	}
 	return remember(r.memo.hostnames, key, has)
 }

@@ -37,7 +37,11 @@ func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 func (r *attachments) neighbors(l *ListenerMatch, hostnames []string, route *Route) iter.Seq2[*Route, string] {
 	return func(yield func(*Route, string) bool) {
 		for _, hostname := range hostnames {
-			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
+			names := []string{hostname}
+			if hostname == l.Listener.Hostname { // which stands for all less specific ones
+				names = hostnamesFor(hostname)
+			}
+			for _, h := range names {
 				for _, segment := range route.Segments() {
 					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
 						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {

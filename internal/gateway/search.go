@@ -47,16 +47,20 @@ func rulesOf(from, to Served) [2]Served {
 }
 
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
-	s := &search{
-		before: before, after: after, limits: limits, yield: yield,
-		byPolicies: make(map[stakeAt][]stakeGroup), unsearched: make(map[[2]Served]bool),
-		servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
-	}
+	s := &search{before: before, after: after, limits: limits, yield: yield}
 	s.looked, s.worked = s.steps(), s.work()
 	if limits.Work != nil {
 		s.earlier = *limits.Work
 	}
 	return s
+}
+
+// set sets a value of a map that is made when it has its first: most searches need none.
+func set[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
 }
 
 // end adds the work of the search to what others share with it.
@@ -144,7 +148,7 @@ func (s *search) hostsWithin(e entry, flip bool) []string {
 			}
 		}
 	}
-	s.within[key] = out
+	set(&s.within, key, out)
 	return out
 }
 
@@ -334,7 +338,7 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 		}
 		out[i].rules, out[i].count = append(out[i].rules, rule), out[i].count+len(rule)
 	}
-	s.byPolicies[at] = out
+	set(&s.byPolicies, at, out)
 	return out
 }
 
@@ -370,7 +374,7 @@ func (s *search) leave(from, to Served) bool {
 	if s.unsearched[at] {
 		return true
 	}
-	s.unsearched[at] = true
+	set(&s.unsearched, at, true)
 	return s.yield(Move{From: from, To: to, Unsearched: true})
 }
 
@@ -446,6 +450,6 @@ func (s *search) hostsServedAs(e entry, q *Request) []string {
 			out = append(out, h)
 		}
 	}
-	s.servedAs[key] = out
+	set(&s.servedAs, key, out)
 	return out
 }
