@@ -19,7 +19,7 @@ const grace = 50 * time.Millisecond
 // takes too long.
 func (c *call) admit(ctx context.Context, v *snapshot.View) response {
 	_, waiting := c.startSpan(ctx, spanQueue)
-	ok := acquire(ctx, c.slots, c.reserved.weight)
+	ok := c.slots.acquire(ctx, c.reserved.weight)
 	waiting.End()
 	if !ok {
 		return c.onOverload()
@@ -54,7 +54,7 @@ func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 	c.reserved.retain()
 	go func() {
 		defer c.reserved.release()
-		defer release(c.slots.needs(c.reserved.weight))
+		defer c.slots.release(c.reserved.weight)
 		responses <- c.evaluateRecovered(ctx, v)
 	}()
 	select {

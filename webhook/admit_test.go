@@ -24,7 +24,7 @@ func BenchmarkAdmit(b *testing.B) {
 	for b.Loop() {
 		l, ok := s.limiter.reserve(b.Context(), minWeight)
 		require.True(b, ok)
-		if a := (&call{Server: s, endpoint: e, request: r, reserved: l, slots: s.limiter}).admit(b.Context(), v); !a.Allowed {
+		if a := (&call{Server: s, endpoint: e, request: r, reserved: l, slots: s.limiter.slots}).admit(b.Context(), v); !a.Allowed {
 			b.Fatal(a.reason)
 		}
 		l.release()

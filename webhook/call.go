@@ -9,6 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"overrule.dev/overrule/internal/coordination"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -80,4 +81,25 @@ func (c *call) coordinates() bool {
 // of a call began. That holds for a call that is not coordinated.
 func (c *call) stillLeads() bool {
 	return c.place == nil || c.opts.Coordinator.Check(*c.place, c.timeout) == nil
+}
+
+// denyFailed denies a write that could not be evaluated, so that no object can be
+// crafted to bypass the evaluation.
+func (s *Server) denyFailed(reason, message string) response {
+	resp := deny(reason, printable(message)).applyEnforcement(s.opts.Enforcement, reason)
+	if s.opts.Enforcement == guard.EnforceWarn {
+		resp.Warnings = []string{warning(guard.Finding{What: wouldBeDenied + message})}
+	}
+	return resp
+}
+
+// denyUndecided denies a write on which there is no decision yet; the client retries.
+// With an enforcement that does not deny, there is nothing to retry.
+func (s *Server) denyUndecided(reason, message string) response {
+	resp := denyWithRetry(reason, message)
+	if !s.opts.Enforcement.Denies() {
+		resp = s.denyFailed(reason, message)
+	}
+	resp.retry = true
+	return resp
 }

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/gateway"
@@ -120,14 +118,6 @@ func (c *call) withLateReserve(ctx context.Context) (context.Context, context.Ca
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, end.Add(c.opts.responseReserve(c.timeout)-c.opts.lateReserve(c.timeout)))
-}
-
-// deadlineMessage names the request that exceeds its deadline. The progress of its
-// evaluation is not known.
-func deadlineMessage(r *admissionv1.AdmissionRequest) string {
-	return fmt.Sprintf("%s: evaluation of %s of %s (%d bytes) exceeds the webhook timeout; reduce the object "+
-		"(fewer rules, listeners, targets or conditions), or contact the cluster administrator",
-		api.ReasonTooMuch, r.Operation, refOf(r), len(r.Object.Raw)+len(r.OldObject.Raw))
 }
 
 // withFraction returns a context with the remaining time divided by a divisor.

@@ -66,7 +66,7 @@ func (s *Server) handler(e endpoint, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{
 			Server: s, endpoint: e, w: w, start: s.opts.Now(), timeout: s.callTimeout(r), forwarded: forwarded,
-			slots: s.limiter, request: &admissionv1.AdmissionRequest{},
+			slots: s.limiter.slots, request: &admissionv1.AdmissionRequest{},
 		}
 		var ctx context.Context
 		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, e.name)
@@ -89,8 +89,7 @@ func (c *call) answer(ctx context.Context) {
 		c.opts.Metrics.lastReview.Set(float64(c.start.UnixMilli()) / 1000)
 	}
 	if !c.enterLane() {
-		c.rejected(rejectedOverloaded, "overloaded")
-		c.respond(c.onOverload())
+		c.rejectOverloaded()
 		return
 	}
 	ctx, cancel := c.withLateReserve(ctx)

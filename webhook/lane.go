@@ -1,9 +1,8 @@
 package webhook
 
 import (
-	"context"
+	"math"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,8 +25,7 @@ const (
 // arrival. So a review waits for one other review of its lane of each namespace at most,
 // besides those of its own.
 type lane struct {
-	slots, largeReviews *semaphore.Weighted
-	waiting             prometheus.Gauge
+	slots
 
 	mu         sync.Mutex
 	free       int64 // bytes
@@ -42,13 +40,15 @@ type laneShare struct {
 
 func newLane(waiting prometheus.Gauge) *lane {
 	return &lane{
-		slots: semaphore.NewWeighted(int64(min(max(minLaneSlots, runtime.GOMAXPROCS(0)/2), maxLaneSlots))), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes),
-		waiting: waiting, free: maxLaneBytes, namespaces: make(map[string]*laneShare),
+		slots: newSlots(min(max(minLaneSlots, runtime.GOMAXPROCS(0)/2), maxLaneSlots), math.MaxInt64, waiting), // its memory limits what waits
+		free:  maxLaneBytes, namespaces: make(map[string]*laneShare),
 	}
 }
 
 // laneEntry is a review in a lane.
 type laneEntry struct {
+	slots
+
 	lane      *lane
 	namespace string
 	share     *laneShare
@@ -71,7 +71,9 @@ func (l *lane) enter(namespace string, weight int64) (entry *laneEntry, ok bool)
 	}
 	l.namespaces[namespace] = share
 	share.bytes, l.free = share.bytes+weight, l.free-weight
-	return &laneEntry{lane: l, namespace: namespace, share: share, bytes: weight}, true
+	entry = &laneEntry{slots: l.slots, lane: l, namespace: namespace, share: share, bytes: weight}
+	entry.turn = share.turn
+	return entry, true
 }
 
 // leave frees the memory of the review.
@@ -85,18 +87,6 @@ func (e *laneEntry) leave() {
 	}
 }
 
-// needs implements slots.
-func (e *laneEntry) needs(weight int64) []need {
-	return slices.Concat([]need{{e.share.turn, 1}}, largeNeeds(e.lane.largeReviews, weight), []need{{e.lane.slots, 1}})
-}
-
-// await implements slots.
-func (e *laneEntry) await(ctx context.Context, n need) bool {
-	e.lane.waiting.Inc()
-	defer e.lane.waiting.Dec()
-	return n.of.Acquire(ctx, n.n) == nil
-}
-
 // enterLane moves what is not stored, and its memory, to the lane. It returns false if
 // there is no room for it.
 func (c *call) enterLane() bool {
@@ -107,7 +97,7 @@ func (c *call) enterLane() bool {
 	if !ok {
 		return false
 	}
-	c.slots = entry
+	c.slots = entry.slots
 	c.reserved.moveTo(entry.leave)
 	return true
 }

@@ -25,8 +25,8 @@ func TestLaneSlots(t *testing.T) {
 	for procs, want := range map[int]int64{1: 2, 2: 2, 4: 2, 64: 3} {
 		runtime.GOMAXPROCS(procs)
 		l := newLane(NewMetrics(nil).waiting)
-		assert.True(t, l.slots.TryAcquire(want), "%d CPUs", procs)
-		assert.False(t, l.slots.TryAcquire(1), "%d CPUs", procs)
+		assert.True(t, l.running.TryAcquire(want), "%d CPUs", procs)
+		assert.False(t, l.running.TryAcquire(1), "%d CPUs", procs)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestLaneSlots(t *testing.T) {
 func TestLaneIsFairByNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLane(NewMetrics(nil).waiting)
-		l.slots = semaphore.NewWeighted(2)
+		l.running = semaphore.NewWeighted(2)
 		var mu sync.Mutex
 		var order []string
 		var running []*laneEntry
@@ -42,7 +42,7 @@ func TestLaneIsFairByNamespace(t *testing.T) {
 			e, ok := l.enter(namespace, 1)
 			require.True(t, ok)
 			go func() {
-				if acquire(t.Context(), e, 1) {
+				if e.acquire(t.Context(), 1) {
 					mu.Lock()
 					defer mu.Unlock()
 					order, running = append(order, namespace), append(running, e)
@@ -52,7 +52,7 @@ func TestLaneIsFairByNamespace(t *testing.T) {
 		}
 		finish := func() {
 			mu.Lock()
-			release(running[0].needs(1))
+			running[0].release(1)
 			running[0].leave()
 			running = running[1:]
 			mu.Unlock()
@@ -120,16 +120,16 @@ func TestLaneWaitEndsWithItsContext(t *testing.T) {
 			l := newLane(NewMetrics(nil).waiting)
 			e, ok := l.enter("a", 2*largeReview)
 			require.True(t, ok)
-			require.True(t, e.share.turn.TryAcquire(blocked.turn) && l.largeReviews.TryAcquire(blocked.large) && l.slots.TryAcquire(blocked.slots))
+			require.True(t, e.share.turn.TryAcquire(blocked.turn) && l.large.TryAcquire(blocked.large) && l.running.TryAcquire(blocked.slots))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			assert.False(t, acquire(ctx, e, 2*largeReview))
+			assert.False(t, e.acquire(ctx, 2*largeReview))
 			e.share.turn.Release(blocked.turn)
-			l.largeReviews.Release(blocked.large)
-			l.slots.Release(blocked.slots)
-			assert.True(t, acquire(t.Context(), e, 2*largeReview), "nothing was kept")
-			release(e.needs(2 * largeReview))
-			assert.True(t, e.share.turn.TryAcquire(1) && l.largeReviews.TryAcquire(maxLargeReviewBytes) && l.slots.TryAcquire(minLaneSlots))
+			l.large.Release(blocked.large)
+			l.running.Release(blocked.slots)
+			assert.True(t, e.acquire(t.Context(), 2*largeReview), "nothing was kept")
+			e.release(2 * largeReview)
+			assert.True(t, e.share.turn.TryAcquire(1) && l.large.TryAcquire(maxLargeReviewBytes) && l.running.TryAcquire(minLaneSlots))
 		})
 	}
 }

@@ -29,32 +29,35 @@ const (
 // gets a response, and never accumulates. What is not stored leaves it for a lane once it
 // was read.
 type limiter struct {
-	memory       *semaphore.Weighted
-	memorySize   int64 // bytes
-	maxReview    int64 // the most that one review takes of memory
-	slots        *semaphore.Weighted
-	largeReviews *semaphore.Weighted // bytes of the large reviews that are evaluated
-	maxQueue     int64
-	waiting      *atomic.Int64
-	waitingGauge prometheus.Gauge // waiting, as a metric
+	slots
+
+	memory     *semaphore.Weighted
+	memorySize int64 // bytes
+	maxReview  int64 // the most that one review takes of memory
 }
 
 // newLimiter returns a limiter for options with defaults set.
 func newLimiter(o Options) limiter {
 	return limiter{
+		slots:  newSlots(o.MaxConcurrent, int64(o.MaxQueue), o.Metrics.waiting),
 		memory: semaphore.NewWeighted(o.MaxBytes), memorySize: o.MaxBytes, maxReview: o.BodyLimit,
-		slots: semaphore.NewWeighted(int64(o.MaxConcurrent)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: int64(o.MaxQueue),
-		waiting: new(atomic.Int64), waitingGauge: o.Metrics.waiting,
 	}
 }
 
 // slots are the evaluations that may run at once.
-type slots interface {
-	// needs returns what the evaluation of a review of a weight needs.
-	needs(weight int64) []need
-	// await acquires one need, and waits for it until ctx ends. It returns false if it did
-	// not get it.
-	await(ctx context.Context, n need) bool
+type slots struct {
+	*queue
+
+	turn    *semaphore.Weighted // of the reviews of a namespace; nil for writes
+	large   *semaphore.Weighted // bytes of the large reviews that are evaluated
+	running *semaphore.Weighted
+}
+
+func newSlots(n int, maxQueue int64, waiting prometheus.Gauge) slots {
+	return slots{
+		queue: &queue{maxQueue: maxQueue, gauge: waiting},
+		large: semaphore.NewWeighted(maxLargeReviewBytes), running: semaphore.NewWeighted(int64(n)),
+	}
 }
 
 // need is a part of a semaphore.
@@ -63,9 +66,22 @@ type need struct {
 	n  int64
 }
 
+// needs returns what the evaluation of a review of a weight needs. Before it waits for a
+// slot, a large review waits for its share of maxLargeReviewBytes.
+func (s slots) needs(weight int64) []need {
+	var out []need
+	if s.turn != nil {
+		out = append(out, need{s.turn, 1})
+	}
+	if weight > largeReview {
+		out = append(out, need{s.large, min(weight, maxLargeReviewBytes)})
+	}
+	return append(out, need{s.running, 1})
+}
+
 // acquire waits until ctx ends for a slot for a review of a weight. It returns false if it
 // did not get one.
-func acquire(ctx context.Context, s slots, weight int64) (ok bool) {
+func (s slots) acquire(ctx context.Context, weight int64) (ok bool) {
 	needs := s.needs(weight)
 	for i, n := range needs {
 		if !s.await(ctx, n) {
@@ -76,10 +92,35 @@ func acquire(ctx context.Context, s slots, weight int64) (ok bool) {
 	return true
 }
 
+// release frees the slot of a review of a weight.
+func (s slots) release(weight int64) { release(s.needs(weight)) }
+
 func release(needs []need) {
 	for _, n := range needs {
 		n.of.Release(n.n)
 	}
+}
+
+// queue is the reviews that wait.
+type queue struct {
+	maxQueue int64
+	waiting  atomic.Int64
+	gauge    prometheus.Gauge // waiting, as a metric; of all queues
+}
+
+// await waits until ctx ends for what a review needs. It returns false if it did not get
+// it, or if the queue is full.
+func (q *queue) await(ctx context.Context, n need) bool {
+	if n.of.TryAcquire(n.n) {
+		return true
+	}
+	defer q.waiting.Add(-1)
+	if q.waiting.Add(1) > q.maxQueue {
+		return false
+	}
+	q.gauge.Inc()
+	defer q.gauge.Dec()
+	return n.of.Acquire(ctx, n.n) == nil
 }
 
 // setLimitDefaults sets the limits that are not positive.
@@ -140,34 +181,4 @@ func (r *reservation) moveTo(free func()) {
 func (r *reservation) waitedTooLong(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ok && time.Until(end) < time.Since(r.arrived)
-}
-
-// needs implements slots. Before it waits for a slot, a large review waits for its share of
-// maxLargeReviewBytes.
-func (l limiter) needs(weight int64) []need {
-	return append(largeNeeds(l.largeReviews, weight), need{l.slots, 1})
-}
-
-// largeNeeds returns the share of maxLargeReviewBytes of a review of a weight, nil for a
-// small one.
-func largeNeeds(of *semaphore.Weighted, weight int64) []need {
-	if weight <= largeReview {
-		return nil
-	}
-	return []need{{of, min(weight, maxLargeReviewBytes)}}
-}
-
-// await implements slots. What has to wait is one of the reviews in the queue, unless the
-// queue is full.
-func (l limiter) await(ctx context.Context, n need) bool {
-	if n.of.TryAcquire(n.n) {
-		return true
-	}
-	defer l.waiting.Add(-1)
-	if l.waiting.Add(1) > l.maxQueue {
-		return false
-	}
-	l.waitingGauge.Inc()
-	defer l.waitingGauge.Dec()
-	return n.of.Acquire(ctx, n.n) == nil
 }

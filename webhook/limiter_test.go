@@ -112,8 +112,8 @@ func (d *testServer) settled(t *testing.T, evaluated, waiting int) {
 // evaluated counts the slots that are taken.
 func (d *testServer) evaluated() int {
 	for free := d.opts.MaxConcurrent; free > 0; free-- {
-		if d.limiter.slots.TryAcquire(int64(free)) {
-			d.limiter.slots.Release(int64(free))
+		if d.limiter.running.TryAcquire(int64(free)) {
+			d.limiter.running.Release(int64(free))
 			return d.opts.MaxConcurrent - free
 		}
 	}
@@ -351,15 +351,15 @@ func TestLargeReviewsShareMemory(t *testing.T) {
 	g := d.limiter
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.True(t, acquire(t.Context(), g, maxLargeReviewBytes/2))
-	require.True(t, acquire(t.Context(), g, maxLargeReviewBytes/2))
-	require.False(t, acquire(soon, g, largeReview+1))
-	require.True(t, acquire(t.Context(), g, largeReview), "small")
-	release(g.needs(maxLargeReviewBytes / 2))
-	require.True(t, acquire(t.Context(), g, maxLargeReviewBytes/2))
-	release(g.needs(maxLargeReviewBytes / 2))
-	release(g.needs(maxLargeReviewBytes / 2))
-	require.True(t, acquire(t.Context(), g, 100*maxLargeReviewBytes), "the largest alone")
+	require.True(t, g.acquire(t.Context(), maxLargeReviewBytes/2))
+	require.True(t, g.acquire(t.Context(), maxLargeReviewBytes/2))
+	require.False(t, g.acquire(soon, largeReview+1))
+	require.True(t, g.acquire(t.Context(), largeReview), "small")
+	g.release(maxLargeReviewBytes / 2)
+	require.True(t, g.acquire(t.Context(), maxLargeReviewBytes/2))
+	g.release(maxLargeReviewBytes / 2)
+	g.release(maxLargeReviewBytes / 2)
+	require.True(t, g.acquire(t.Context(), 100*maxLargeReviewBytes), "the largest alone")
 	require.Equal(t, 2, d.evaluated())
 }
 
@@ -434,7 +434,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 				require.True(t, ok)
 				l.arrived = l.arrived.Add(-c.waited)
 				v, _ := d.opts.Store.View()
-				a := (&call{Server: d.Server, endpoint: c.endpoint(d), request: create(t, route), reserved: l, slots: d.limiter}).admit(ctx, v)
+				a := (&call{Server: d.Server, endpoint: c.endpoint(d), request: create(t, route), reserved: l, slots: d.limiter.slots}).admit(ctx, v)
 				assert.Equal(t, c.want, a.reason)
 				assert.Equal(t, c.want == "", a.Allowed)
 				assert.Equal(t, c.want == "Overloaded", a.retry)

@@ -39,17 +39,10 @@ const notDryRunMessage = "an EffectivePolicyReview is answered and not stored; r
 // allowed to get.
 const rightsMessage = "cannot determine which objects you are allowed to get; retry in 1s"
 
-func denyReviewOverloaded() response {
-	return denyWithRetry(api.DenialOverloaded, "too many concurrent EffectivePolicyReviews; retry in 1s")
-}
-
-// tooMuchMessage is the denial of a review whose answer takes too long.
-const tooMuchMessage = "the answer takes too long; set spec.policyKinds or spec.object.section, or ask about an object with fewer paths"
-
 // denyReviewFailed is the response if answering panics or exceeds the deadline.
 func denyReviewFailed(reason, message string) response {
 	if reason == string(api.ReasonTooMuch) {
-		message = tooMuchMessage
+		return denyReviewTooMuch()
 	}
 	return deny(reason, message)
 }
@@ -97,7 +90,7 @@ func (c *call) answerQuestion(ctx context.Context, q *lookup.Query, reader *revi
 	case reader.err != nil:
 		return c.denyUnknownRights(reader)
 	case errors.Is(err, effective.ErrTooMuch):
-		return deny(string(api.ReasonTooMuch), tooMuchMessage)
+		return denyReviewTooMuch()
 	case errors.Is(err, lookup.ErrNotFound):
 		return deny(api.DenialNotFound, printable(err.Error()))
 	case err != nil:
@@ -120,7 +113,7 @@ func denyInvalid(message string) response { return deny(string(api.ReasonInvalid
 // cause is only logged. If the answer took the time, it would take it again.
 func (c *call) denyUnknownRights(reader *reviewReader) response {
 	if reader.time.Exceeded() != nil {
-		return deny(string(api.ReasonTooMuch), tooMuchMessage)
+		return denyReviewTooMuch()
 	}
 	c.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", c.request.UID)
 	return denyWithRetry(api.DenialRightsUnknown, rightsMessage)

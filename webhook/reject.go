@@ -27,17 +27,13 @@ func (c *call) read(ctx context.Context, r *http.Request) *reviewError {
 	if c.name == webhookReview {
 		limit = maxReviewBody
 	}
-	body := newBody()
-	request, err := readReview(r, limit, body)
+	request, body, err := readReview(r, limit)
 	if err != nil {
-		releaseBody(body)
 		reserved.release()
 		return err
 	}
 	if c.request, c.reserved = request, reserved; c.coordinates() {
-		c.body = body.Bytes() // the log may keep it
-	} else {
-		releaseBody(body)
+		c.body = body // the log may keep it
 	}
 	// A deadline that stays would end the call during the evaluation. After an
 	// error it has to stay, because net/http reads the rest of the body.
@@ -102,6 +98,16 @@ func (c *call) rejectUnavailable(cause error) {
 	unavailable(c.w, "overrule is not ready: cache not synced or stale; see /readyz")
 }
 
+// rejectOverloaded answers a review that is read, if its uid is known, and not evaluated.
+func (c *call) rejectOverloaded(values ...any) {
+	c.rejected(rejectedOverloaded, "overloaded", values...)
+	if c.request.UID == "" {
+		unavailable(c.w, overloadMessage) // another replica may have memory
+		return
+	}
+	c.respond(c.onOverload())
+}
+
 // rejectUnread answers a request whose review was not read: it is invalid, or there is no
 // memory for it. If its uid is known it is denied: after an HTTP error failurePolicy Ignore
 // would admit the write, and so the content of an object must not cause one.
@@ -109,12 +115,7 @@ func (c *call) rejectUnread(r *http.Request, err *reviewError) {
 	if err.status == http.StatusServiceUnavailable {
 		setReadDeadline(c.w, time.Now().Add(grace))
 		c.request.UID = uidOfReview(r.Body) // and nothing else
-		c.rejected(rejectedOverloaded, "overloaded", "length", r.ContentLength, "waiting", c.limiter.waiting.Load())
-		if c.request.UID == "" {
-			unavailable(c.w, err.reason) // another replica may have memory
-			return
-		}
-		c.respond(c.onOverload())
+		c.rejectOverloaded("length", r.ContentLength, "waiting", c.limiter.waiting.Load())
 		return
 	}
 	c.request.UID = err.uid

@@ -49,19 +49,11 @@ func deny(reason, message string) response {
 	}
 }
 
-const overloadMessage = "too many concurrent admission reviews; retry in 1s"
-
 // denyWithRetry returns a denial that clients such as kubectl retry.
 func denyWithRetry(reason, message string) response {
 	resp := deny(reason, message)
 	resp.retryLater()
 	return resp
-}
-
-// isTooMuch reports whether the response is a denial because the evaluation is too much,
-// which the client does not retry.
-func (r *response) isTooMuch() bool {
-	return !r.Allowed && !r.retry && r.reason == string(api.ReasonTooMuch)
 }
 
 // retryLater turns a denial into one that the client retries after a second.

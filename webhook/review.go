@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,19 +38,21 @@ func newReviewError(status int, format string, args ...any) *reviewError {
 	return &reviewError{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
-// readReview reads the review of a request of at most limit bytes into a buffer.
-func readReview(r *http.Request, limit int64, body *bytes.Buffer) (*admissionv1.AdmissionRequest, *reviewError) {
+// readReview reads the review of a request of at most limit bytes. The body that it returns
+// too is not a part of it.
+func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, []byte, *reviewError) {
 	if r.Method != http.MethodPost {
-		return nil, newReviewError(http.StatusMethodNotAllowed, "method %s not allowed: must be POST", r.Method)
+		return nil, nil, newReviewError(http.StatusMethodNotAllowed, "method %s not allowed: must be POST", r.Method)
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return nil, newReviewError(http.StatusUnsupportedMediaType, "unsupported content type %q: must be application/json", r.Header.Get("Content-Type"))
+		return nil, nil, newReviewError(http.StatusUnsupportedMediaType, "unsupported content type %q: must be application/json", r.Header.Get("Content-Type"))
 	}
-	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
-	if err := readBody(body, r.Body, limit); err != nil {
-		return nil, err.withUID(body.Bytes())
+	body, err := readBody(r, limit)
+	if err != nil {
+		return nil, nil, err.withUID(body)
 	}
-	return decodeReview(body.Bytes())
+	review, err := decodeReview(body)
+	return review, body, err
 }
 
 func decodeReview(body []byte) (*admissionv1.AdmissionRequest, *reviewError) {
@@ -74,35 +75,21 @@ func (e *reviewError) withUID(body []byte) *reviewError {
 	return e
 }
 
-// bodyPool reuses buffers: the decoded review does not refer to them. Buffers larger
-// than maxPooledBody, which most reviews do not need, are not pooled.
-var bodyPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const maxPooledBody = 64 << 10
-
-func newBody() *bytes.Buffer {
-	return bodyPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-}
-
-func releaseBody(body *bytes.Buffer) {
-	if body.Cap() <= maxPooledBody {
-		body.Reset()
-		bodyPool.Put(body)
-	}
-}
-
-func readBody(into *bytes.Buffer, body io.Reader, limit int64) *reviewError {
-	n, err := into.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
+// readBody returns what it has read also with an error.
+func readBody(r *http.Request, limit int64) ([]byte, *reviewError) {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
+	n, err := body.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(r.Body), limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return newReviewError(http.StatusRequestEntityTooLarge, "request body too large: the limit is %d bytes", limit)
+		return body.Bytes(), newReviewError(http.StatusRequestEntityTooLarge, "request body too large: the limit is %d bytes", limit)
 	case err != nil:
-		return newReviewError(http.StatusBadRequest, "cannot read request body: %v", err)
+		return body.Bytes(), newReviewError(http.StatusBadRequest, "cannot read request body: %v", err)
 	case n == 0:
-		return newReviewError(http.StatusBadRequest, "request body is empty: must be an AdmissionReview")
+		return nil, newReviewError(http.StatusBadRequest, "request body is empty: must be an AdmissionReview")
 	}
-	return nil
+	return body.Bytes(), nil
 }
 
 // maxUIDOffset is the number of bytes of a review in which its uid has to be: the API

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/coordination"
@@ -96,33 +95,6 @@ func (s *Server) inFlightWrite(r *admissionv1.AdmissionRequest, c guard.Change) 
 	}
 }
 
-// denyFailed denies a write that could not be evaluated, so that no object can be
-// crafted to bypass the evaluation.
-func (s *Server) denyFailed(reason, message string) response {
-	resp := deny(reason, printable(message)).applyEnforcement(s.opts.Enforcement, reason)
-	if s.opts.Enforcement == guard.EnforceWarn {
-		resp.Warnings = []string{warning(guard.Finding{What: wouldBeDenied + message})}
-	}
-	return resp
-}
-
-// denyUndecided denies a write on which there is no decision yet; the client retries.
-// With an enforcement that does not deny, there is nothing to retry.
-func (s *Server) denyUndecided(reason, message string) response {
-	resp := denyWithRetry(reason, message)
-	if !s.opts.Enforcement.Denies() {
-		resp = s.denyFailed(reason, message)
-	}
-	resp.retry = true
-	return resp
-}
-
-// denyOverloaded is the response of the validating webhook if there are too many
-// reviews.
-func (s *Server) denyOverloaded() response {
-	return s.denyUndecided(api.DenialOverloaded, overloadMessage)
-}
-
 const (
 	subresourceStatus = "status"
 	subresourceScale  = "scale"
@@ -145,26 +117,6 @@ func subresourceMatters(v *snapshot.View, r *admissionv1.AdmissionRequest) bool 
 func scaleMessage(r *admissionv1.AdmissionRequest) string {
 	return fmt.Sprintf("%s: scale of %s/%s in namespace %q: a write of the scale subresource can change fields of the policy that it does not contain; update the policy instead",
 		api.ReasonNotRead, r.Resource.Resource, r.Name, r.Namespace)
-}
-
-// DefaultMaxObject is the largest request that etcd accepts by default
-// (--max-request-bytes).
-const DefaultMaxObject = 1536 << 10
-
-// tooLarge reports whether etcd will refuse an object, so that it does not have to be
-// tracked. Custom resources are stored as JSON, as a review has them, and the rest of
-// the request to etcd makes them larger. Objects of built-in kinds are stored in another
-// form. An object that is no larger than before was stored as it is: then the limit is
-// not that of this etcd.
-func tooLarge(r *admissionv1.AdmissionRequest, limit int64) bool {
-	size := int64(len(r.Object.Raw))
-	custom := r.Kind.Group != "" && r.Kind.Group != apiextensionsv1.GroupName
-	return custom && r.SubResource == "" && size > limit && size > int64(len(r.OldObject.Raw))
-}
-
-func tooLargeMessage(r *admissionv1.AdmissionRequest, limit int64) string {
-	return fmt.Sprintf("%s: %s is too large: %d bytes, the limit is %d (--max-object-bytes); split the object or remove annotations",
-		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), limit)
 }
 
 // allowSystemWrites allows a system write (webhookconfig.SystemWrite) that was denied
