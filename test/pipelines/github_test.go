@@ -103,7 +103,7 @@ func TestActionOnPullRequests(t *testing.T) {
 			with:   map[string]string{"paths": "it's #1, new", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
 			annotations: []annotation{missing, {"warning", "base/policies.yaml", "2", "BlastRadius: AuthPolicy infra/gw-auth"}},
 			notice:      "> <code>it's \\#1, new</code> is not in base HEAD~1: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path.",
-			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
+			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace; 1 new path gets authentication of AuthPolicy infra/gw-auth**",
 		},
 		"a folder that is removed deletes its objects": {
 			change: files{"base/policies.yaml": "", "base/kustomization.yaml": "resources: [gateway.yaml]\n"},
@@ -132,7 +132,7 @@ func TestActionOnPullRequests(t *testing.T) {
 				{"warning", "shop/route.yaml", "1", "BlastRadius: HTTPRoute app/shop"},
 				{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"},
 			},
-			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
+			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace; 1 new path gets authentication of AuthPolicy infra/gw-auth**",
 		},
 		"validate: strict denies an unknown field": {
 			change: files{"plain files/route.yaml": route + "  hostnmes: [a.example.com]\n"}, with: map[string]string{"paths": "plain files", "validate": "strict"},
