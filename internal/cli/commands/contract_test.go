@@ -52,9 +52,15 @@ func TestOutputsMatchSchemas(t *testing.T) {
 			changed = append(changed, change.Object)
 		}
 		against, change := manifests(t, c.Against), manifests(t, changed)
+		class := "gatewayclass/istio"
+		for _, o := range c.Against {
+			if o.GetKind() == "GatewayClass" {
+				class = "gatewayclass/" + o.GetName()
+			}
+		}
 		requireSchema(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
-		requireSchema(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
-		requireSchema(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
+		requireSchema(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", class))
+		requireSchema(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", class))
 		requireSchema(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
 		requireSchema(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
 		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
