@@ -34,6 +34,10 @@ func on(name, kind, target string) string {
 	return policyDoc(kind, "app", name, "targetRefs: [{group: gateway.networking.k8s.io, "+target+"}]\na: 1")
 }
 
+func onRouteA(rules string) string {
+	return policyDoc("Paint", "app", "a", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}]\n"+rules)
+}
+
 func TestFootprintOverlaps(t *testing.T) {
 	onOne, onTwo := on("p", "Paint", "kind: Gateway, namespace: infra, name: one"), on("q", "Paint", "kind: Gateway, namespace: infra, name: two")
 	onA, onB := on("a", "Paint", "kind: HTTPRoute, name: a"), on("b", "Paint", "kind: HTTPRoute, name: b")
@@ -50,6 +54,10 @@ func TestFootprintOverlaps(t *testing.T) {
 		"a gateway's policy and that of a route on it":                      {onOne, onA, true},
 		"a gateway's policy and that of a route on another":                 {onTwo, onA, false},
 		"policies of two gateways that share a route":                       {onOne, onTwo, false},
+		"edits of two gateways that share a route":                          {gatewayDoc("one", "class", "alt"), gatewayDoc("two", "class", "alt"), true},
+		"edits of two gateways that share none":                             {gatewayDoc("three", "class", "alt"), gatewayDoc("two", "class", "alt"), false},
+		"an override on a route, and a route that may give it requests":     {onRouteA("overrides: {a: 1}"), routeDoc("z", "[{}]", "one"), true},
+		"a route's policy without overrides, and such a route":              {onRouteA("a: 1"), routeDoc("z", "[{}]", "one"), false},
 		"a route that moves to a gateway, and that gateway's policy":        {routeDoc("a", "[{}]", "two"), onTwo, true},
 		"a route that is detached from a gateway, and its policy":           {routeDoc("a", "[{}]", "two"), onOne, true},
 		"a route that is new, and its policy that came first":               {on("z", "Paint", "kind: HTTPRoute, name: z"), routeDoc("z", "[{}]", "one"), true},
