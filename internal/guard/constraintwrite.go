@@ -34,7 +34,7 @@ func (ev constraintWrite) check(ctx context.Context) error {
 		ev.reportInvalid(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
-	maximumCheck{&requests{write: ev.write}}.checkValidationLimit(c)
+	ev.checkValidationLimit(c)
 	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
 		ev.warn(api.ReasonNotRead, Finding{Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds"},
@@ -270,4 +270,30 @@ func (ev constraintWrite) readConstraintTargets(ctx context.Context, c *constrai
 	}
 	ev.after = r.view
 	return nil
+}
+
+// checkValidationLimit denies a PolicyConstraint that brings more validations to its
+// namespace than allowed. One that adds none is not denied for existing ones.
+func (ev constraintWrite) checkValidationLimit(c *constraint.Constraint) {
+	namespace, kind := c.Ref().Namespace, c.PolicyKind()
+	is := countValidations(ev.after.Constraints(kind), namespace)
+	if namespace == "" || is <= maxValidations || is <= countValidations(ev.before.Constraints(kind), namespace) {
+		return
+	}
+	ev.report(api.ReasonTooMuch, api.Deny, Finding{
+		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s: must have at most %d, since every write that they apply to evaluates them",
+			namespace, is, kind, maxValidations),
+		Advice: "combine several into one expression, or use rules instead of validations",
+	})
+}
+
+// countValidations counts those of the constraints of a namespace.
+func countValidations(all []*constraint.Constraint, namespace string) int {
+	n := 0
+	for _, c := range all {
+		if c.Ref().Namespace == namespace {
+			n += c.Validations()
+		}
+	}
+	return n
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -18,7 +17,7 @@ import (
 // allowed.
 type maximumCheck struct{ *requests }
 
-// check checks all maxima but that of validations.
+// check checks all maxima but that of validations (constraintWrite).
 func (ev maximumCheck) check() {
 	ev.checkConditionLimit()
 	ev.checkRuleLimit()
@@ -140,32 +139,6 @@ func countConditions(p *policykind.Policy) int {
 // are compared with than allowed.
 func (ev maximumCheck) denyTooMany(what, since, advice string) {
 	ev.report(api.ReasonTooMuch, api.Deny, Finding{What: what + ", since " + since, Short: what, Advice: advice})
-}
-
-// checkValidationLimit denies a PolicyConstraint that brings more validations to its
-// namespace than allowed. One that adds none is not denied for existing ones.
-func (ev maximumCheck) checkValidationLimit(c *constraint.Constraint) {
-	namespace, kind := c.Ref().Namespace, c.PolicyKind()
-	is := countValidations(ev.after.Constraints(kind), namespace)
-	if namespace == "" || is <= maxValidations || is <= countValidations(ev.before.Constraints(kind), namespace) {
-		return
-	}
-	ev.report(api.ReasonTooMuch, api.Deny, Finding{
-		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s: must have at most %d, since every write that they apply to evaluates them",
-			namespace, is, kind, maxValidations),
-		Advice: "combine several into one expression, or use rules instead of validations",
-	})
-}
-
-// countValidations counts those of the constraints of a namespace.
-func countValidations(all []*constraint.Constraint, namespace string) int {
-	n := 0
-	for _, c := range all {
-		if c.Ref().Namespace == namespace {
-			n += c.Validations()
-		}
-	}
-	return n
 }
 
 // checkRuleLimit denies a policy with which the policies of its kind and namespace have more
