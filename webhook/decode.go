@@ -68,7 +68,7 @@ func (d decoder) object() (snapshot.Object, error) {
 	if err := d.required("object", data); err != nil {
 		return nil, err
 	}
-	decode := snapshot.Decode
+	decode := d.view.Decode
 	if d.kind != nil && otherVersion(d.request) {
 		decode = decodeCoerced
 	}

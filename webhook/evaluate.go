@@ -55,7 +55,7 @@ func (c *call) report(kind string, resp response) {
 // not evaluated: a client can send any kind, and would create any number of series.
 func kindLabel(v *snapshot.View, r *admissionv1.AdmissionRequest) string {
 	k := kindOf(r)
-	if v.Kind(k) == nil && !gateway.Known(k) && !slices.Contains(ownKinds, k) {
+	if v.Kind(k) == nil && !gateway.Known(k) && !v.Selectable(k) && !slices.Contains(ownKinds, k) {
 		return "other"
 	}
 	return k.String()

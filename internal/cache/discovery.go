@@ -155,6 +155,8 @@ func (disc *discovery) addListings() {
 			continue
 		case l.builtin != nil:
 			l.lw, l.decode = disc.clients.listWatch(l.builtin, d.Resource.Version), l.builtin.decode
+		case disc.kinds.Selectable(d.Kind):
+			l.decode = labelDecoder(d.Kind)
 		default:
 			continue
 		}

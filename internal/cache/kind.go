@@ -52,6 +52,19 @@ func (r *registry) startFixed(d *snapshot.Definition, previous *watchedKind) {
 	r.notifyKindsChanged()
 }
 
+// startSelectable starts reading the labels of a kind; previous is as in startPolicies.
+func (r *registry) startSelectable(d *snapshot.Definition, previous *watchedKind) {
+	into := &sink{
+		store: r.store, kind: d.Kind, log: r.logger(d.Name),
+		decode: labelDecoder(d.Kind), target: objectTarget{store: r.store, kind: d.Kind},
+	}
+	k := r.addKind(d, newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into), previous)
+	k.selectable = true
+	into.listed = func() { r.policiesListed(k) }
+	r.start(k.reflector)
+	r.notifyKindsChanged()
+}
+
 func (r *registry) startProfiles(d *snapshot.Definition) {
 	into := &sink{
 		store: r.store, kind: policykind.KindProfile, log: r.logger(sourceProfiles),
@@ -135,7 +148,7 @@ func (r *registry) markUnlistable(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.watched {
-		if k.policy == nil || k.listed || k.forbidden != nil || k.unlistable != nil {
+		if k.policy == nil && !k.selectable || k.listed || k.forbidden != nil || k.unlistable != nil {
 			continue
 		}
 		if err := k.health.listFailure(now); err != nil {

@@ -47,7 +47,9 @@ type watchedKind struct {
 	*snapshot.Definition
 	*reflector
 	policy *policykind.Kind // nil for kinds of Gateway API, profiles and constraints
-	listed bool
+	// selectable is set for other kinds, of which the labels are read.
+	selectable bool
+	listed     bool
 	// hasOldObjects is true if objects that an earlier reflector listed stay in the
 	// view until this one has listed.
 	hasOldObjects bool
@@ -165,7 +167,7 @@ func (r *registry) checkProfilesListed() bool {
 // awaitPolicyKinds makes readiness wait for the policy kinds of the first list.
 func (r *registry) awaitPolicyKinds() {
 	for name, k := range r.watched {
-		if k.policy != nil {
+		if k.policy != nil || k.selectable {
 			r.unsynced[name] = true
 		}
 	}
@@ -196,7 +198,7 @@ func (r *registry) isUpToDate(k *watchedKind) bool {
 		return false
 	}
 	policy, err := r.kinds.Policy(d)
-	return err == nil && policy == k.policy
+	return err == nil && policy == k.policy && r.kinds.Selectable(d.Kind) == k.selectable
 }
 
 // activeDefinition returns a definition, nil if another definition of its kind is
@@ -218,7 +220,8 @@ func (r *registry) keepsObjects(k *watchedKind) bool {
 		return false
 	}
 	policy, err := r.kinds.Policy(d)
-	return fixedKindOf(d) != nil || err == nil && policy != nil && k.policy != nil && policy.Ref() == k.policy.Ref()
+	return fixedKindOf(d) != nil || k.selectable && r.kinds.Selectable(d.Kind) ||
+		err == nil && policy != nil && k.policy != nil && policy.Ref() == k.policy.Ref()
 }
 
 // reconcileKind starts or restarts the reflector of a kind as its definition and
@@ -253,6 +256,8 @@ func (r *registry) reconcileKind(name string) {
 		r.startFixed(d, k)
 	case policy != nil && r.profilesListed:
 		r.startPolicies(d, policy, k)
+	case r.kinds.Selectable(d.Kind) && r.profilesListed:
+		r.startSelectable(d, k)
 	}
 }
 
@@ -268,6 +273,8 @@ func (r *registry) removeKind(name string) {
 	case fixedKindOf(k.Definition) != nil:
 		r.store.Replace(k.Kind, nil)
 		r.store.Listed(k.Resource.Resource) // a kind that is not installed has no objects
+	case k.selectable:
+		r.store.Replace(k.Kind, nil)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
 		r.log.Info("policy kind removed", "definition", name)

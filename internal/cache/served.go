@@ -90,15 +90,28 @@ func (r *registry) Served() []Served {
 // ResourcesInOlderVersions returns the resources of Gateway API that are read in an older version because
 // v1 is not served: rules for v1 do not match their writes.
 func (r *registry) ResourcesInOlderVersions() []schema.GroupVersionResource {
+	return r.resources(func(k *watchedKind) bool {
+		b := fixedKindOf(k.Definition)
+		return b != nil && k.Resource.Version != b.versions[0]
+	})
+}
+
+// Selectable returns the resources of which the labels are read (snapshot.Kinds.Selectable).
+func (r *registry) Selectable() []schema.GroupVersionResource {
+	return r.resources(func(k *watchedKind) bool { return k.selectable && k.forbidden == nil })
+}
+
+// resources returns those kinds that count, in the versions that are read.
+func (r *registry) resources(counts func(*watchedKind) bool) []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource
 	for _, k := range r.watched {
-		if b := fixedKindOf(k.Definition); b != nil && k.Resource.Version != b.versions[0] {
+		if counts(k) {
 			out = append(out, k.Resource)
 		}
 	}
-	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -148,6 +149,17 @@ func policyDecoder(k *policykind.Kind) decoder {
 		}
 		defer background.RecoverError(&err, "decode it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil
+	}
+}
+
+// labelDecoder decodes the labels of objects of a kind.
+func labelDecoder(kind api.PolicyKind) decoder {
+	return func(obj runtime.Object) (snapshot.Object, error) {
+		o, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, fmt.Errorf("got %T: %w", obj, err)
+		}
+		return gateway.FromMetadata(kind, o), nil
 	}
 }
 

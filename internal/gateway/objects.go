@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -258,9 +259,29 @@ func LabelsOf(object any) labels.Set {
 		return o.Labels
 	case *Route:
 		return o.Labels
+	case *Labeled:
+		return o.Labels
 	default:
 		return nil
 	}
+}
+
+// Labeled is an object of another kind, of which only the labels count: policies may select
+// it. Routes send requests to it, say.
+type Labeled struct {
+	Kind            api.PolicyKind
+	Namespace, Name string
+	Labels          labels.Set
+}
+
+// FromMetadata returns what of an object of such a kind is read.
+func FromMetadata(kind api.PolicyKind, o metav1.Object) *Labeled {
+	return &Labeled{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Labels: o.GetLabels()}
+}
+
+// Ref names the object.
+func (l *Labeled) Ref() api.Ref {
+	return api.Ref{Group: l.Kind.Group, Kind: l.Kind.Kind, Namespace: l.Namespace, Name: l.Name}
 }
 
 // sameRef reports whether two objects are both nil or have the same reference.

@@ -14,7 +14,7 @@ import (
 
 // policyResources returns the resources that must be evaluated for the policy kinds that
 // are served, and for the kinds of Gateway API that are read in an older version.
-func policyResources(kinds []cache.Served, older []schema.GroupVersionResource) webhookconfig.PolicyResources {
+func policyResources(kinds []cache.Served, older, selectable []schema.GroupVersionResource) webhookconfig.PolicyResources {
 	var out webhookconfig.PolicyResources
 	for _, k := range kinds {
 		out.Policies = append(out.Policies, resourceOf(k, "", k.Version))
@@ -25,9 +25,16 @@ func policyResources(kinds []cache.Served, older []schema.GroupVersionResource) 
 		out.Services = out.Services || dependsOnServices(k.Kind)
 	}
 	for _, r := range older {
-		out.Policies = append(out.Policies, webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+		out.Policies = append(out.Policies, namespaced(r))
+	}
+	for _, r := range selectable {
+		out.Selectable = append(out.Selectable, namespaced(r))
 	}
 	return out
+}
+
+func namespaced(r schema.GroupVersionResource) webhookconfig.Resource {
+	return webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true}
 }
 
 // subresources returns the subresources by which a write in another version than

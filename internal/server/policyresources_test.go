@@ -34,7 +34,7 @@ func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
 				Targets: api.ProfileTargets{Fields: []string{"targetRef"}, Kinds: c.targets},
 			}, policykind.Cluster)
 			require.NoError(t, err)
-			got := policyResources([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}}, nil)
+			got := policyResources([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}}, nil, nil)
 			assert.Equal(t, webhookconfig.PolicyResources{
 				Scales:   []webhookconfig.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhookconfig.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
@@ -45,7 +45,7 @@ func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
 			}, got)
 		})
 	}
-	assert.Equal(t, webhookconfig.PolicyResources{}, policyResources(nil, nil))
+	assert.Equal(t, webhookconfig.PolicyResources{}, policyResources(nil, nil, nil))
 }
 
 func TestSubresourceVersions(t *testing.T) {

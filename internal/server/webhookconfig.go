@@ -46,6 +46,6 @@ func (a *app) webhookConfiguration() webhookconfig.Configuration {
 func evaluatedResources(w *cache.Watcher) func() (webhookconfig.PolicyResources, bool) {
 	return func() (webhookconfig.PolicyResources, bool) {
 		known := w.Discovered() // before the lists are read: if it is true, they are complete
-		return policyResources(w.Served(), w.ResourcesInOlderVersions()), known
+		return policyResources(w.Served(), w.ResourcesInOlderVersions(), w.Selectable()), known
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -71,7 +72,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 type typedObject interface {
 	corev1.Namespace | corev1.Service | api.PolicyProfile | api.PolicyConstraint | api.ClusterPolicyConstraint |
 		apiextensionsv1.CustomResourceDefinition |
-		gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
+		metav1.PartialObjectMetadata | gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
 }
 
 func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*T) O) (Object, error) {
@@ -104,7 +105,21 @@ func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, cre
 			return known, nil
 		}
 	}
-	return Decode(ref.PolicyKind(), kind, data, created)
+	return v.Decode(ref.PolicyKind(), kind, data, created)
+}
+
+// Decode is Decode for the kinds of the view: of a kind that is Selectable, it decodes the
+// labels.
+func (v *View) Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (Object, error) {
+	if kind == nil && v.Selectable(ref) {
+		return DecodeLabels(ref, data)
+	}
+	return Decode(ref, kind, data, created)
+}
+
+// DecodeLabels decodes an object of which only the labels are read.
+func DecodeLabels(ref api.PolicyKind, data []byte) (Object, error) {
+	return typed(ref, data, func(o *metav1.PartialObjectMetadata) *gateway.Labeled { return gateway.FromMetadata(ref, o) })
 }
 
 // stateOf returns the uid and resourceVersion of an object, zero if they cannot be

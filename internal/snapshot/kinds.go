@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -30,6 +31,8 @@ type Kinds struct {
 	profiles    map[string]*profile    // by name
 	active      map[api.PolicyKind]*Definition
 	policies    map[api.PolicyKind]*policykind.Kind
+	// selectable are the other kinds that policies may select by label.
+	selectable map[api.PolicyKind]bool
 }
 
 // profile is a compiled PolicyProfile.
@@ -158,7 +161,20 @@ func (k *Kinds) resolve(earlier map[api.PolicyKind]*policykind.Kind) {
 			find(kind.Ref(), nil)
 		}
 	}
+	k.selectable = make(map[api.PolicyKind]bool)
+	for _, kind := range k.policies {
+		for _, t := range kind.Targets.Kinds {
+			ref := api.PolicyKind{Group: t.Group, Kind: t.Kind}
+			if len(kind.Targets.Selectors) > 0 && !t.Virtual && k.policies[ref] == nil && !gateway.Known(ref) {
+				k.selectable[ref] = true
+			}
+		}
+	}
 }
+
+// Selectable reports whether a kind is none of policies or of Gateway API, and policies may
+// select its objects by label.
+func (k *Kinds) Selectable(kind api.PolicyKind) bool { return k.selectable[kind] }
 
 // read returns the policy kind of a definition, which may be nil for one of manifests.
 func (k *Kinds) read(ref api.PolicyKind, d *Definition) (*policykind.Kind, error) {

@@ -25,6 +25,8 @@ type PolicyResources struct {
 	// Policies are the resources of the known policy kinds, and those of Gateway API
 	// that are not served in the version that CoreResources name.
 	Policies []Resource
+	// Selectable are the resources that policies select by label.
+	Selectable []Resource
 	// Scales are the scale subresources of policy kinds that write a field which is
 	// read.
 	Scales []Resource

@@ -13,7 +13,7 @@ import (
 // repairable without them: the network that Overrule's pods need may itself come with a
 // Service.
 func (c Configuration) Validating() *WebhookConfig {
-	resources := append(CoreResources(), c.Policies...)
+	resources := slices.Concat(CoreResources(), c.Policies, c.Selectable)
 	main := validating(c.webhook(validateWebhook, PathValidate,
 		append(rules(resources, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...), notSystemWrite()))
 	written := resources
@@ -72,7 +72,7 @@ func (c Configuration) definitions() webhook {
 // are evaluated.
 func (c Configuration) Definitions() []string {
 	var out []string
-	for _, r := range append(CoreResources(), c.Policies...) {
+	for _, r := range slices.Concat(CoreResources(), c.Policies, c.Selectable) {
 		out = append(out, r.Resource+"."+r.Group)
 	}
 	slices.Sort(out)

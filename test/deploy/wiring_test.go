@@ -140,7 +140,12 @@ func TestStaticWebhooksMatchServer(t *testing.T) {
 	written := webhookconfig.Configuration{
 		Name: "overrule", Namespace: service.Namespace, Service: service.Name, Port: *service.Port,
 		FailurePolicy: *validating[0].FailurePolicy, CABundle: validating[0].ClientConfig.CABundle,
-		PolicyResources: webhookconfig.PolicyResources{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
+		PolicyResources: webhookconfig.PolicyResources{
+			Policies: policies(mutating[0].Rules), Subresources: subresources(policies(mutating[0].Rules)), Services: true,
+			Selectable: slices.DeleteFunc(policies(validating[0].Rules), func(r webhookconfig.Resource) bool {
+				return !selectable[schema.GroupResource{Group: r.Group, Resource: r.Resource}]
+			}),
+		},
 	}
 	var wantValidating admissionregistrationv1.ValidatingWebhookConfiguration
 	convert(t, written.Validating(), &wantValidating)
@@ -151,9 +156,9 @@ func TestStaticWebhooksMatchServer(t *testing.T) {
 }
 
 func TestStaticWebhooksMatchEveryBuiltinKind(t *testing.T) {
-	validating, _ := static(t)
+	_, mutating := static(t)
 	got := map[schema.GroupResource]bool{}
-	for _, r := range policies(validating[0].Rules) {
+	for _, r := range policies(mutating[0].Rules) {
 		got[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = true
 	}
 	assert.Equal(t, builtinResources(t), got)

@@ -6,9 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
-	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -51,7 +49,7 @@ func (c *changeEvaluator) crdChange(o *manifest.Object) (guard.Change, error) {
 	if err := act(o); err != nil {
 		return guard.Change{}, err
 	}
-	if !affectsPolicies(defined, c.kinds) && !affectsPolicies(defined, kinds) {
+	if !c.kinds.Reads(defined) && !kinds.Reads(defined) {
 		c.kinds, c.view = kinds, c.view.WithKindConfig(kinds.Kinds)
 		return guard.Change{}, nil
 	}
@@ -73,12 +71,6 @@ func (c *changeEvaluator) crdChange(o *manifest.Object) (guard.Change, error) {
 		change.Operation = guard.Update
 	}
 	return change, nil
-}
-
-// affectsPolicies reports whether effective policies depend on the objects of a
-// kind.
-func affectsPolicies(ref api.PolicyKind, kinds *manifest.Kinds) bool {
-	return kinds.Of(ref) != nil || gateway.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
 }
 
 // existingDefinition returns the existing definition that d replaces, nil if there is none. The

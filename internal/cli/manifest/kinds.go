@@ -86,7 +86,7 @@ func (k *Kinds) notServed(ref api.PolicyKind) bool {
 // Reads reports whether objects of a kind are read: the snapshot holds them, or
 // they are PolicyProfiles.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
-	return k.Of(ref) != nil || ref == policykind.KindProfile || gateway.Known(ref) || constraint.IsKind(ref)
+	return k.Of(ref) != nil || ref == policykind.KindProfile || gateway.Known(ref) || constraint.IsKind(ref) || k.Selectable(ref)
 }
 
 // ClusterScoped reports whether a kind is cluster-scoped. A policy kind is

@@ -185,7 +185,11 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, resetCrea
 	}
 	err = validateTypes(o.Kind, data)
 	var out snapshot.Object
-	if err == nil {
+	switch {
+	case err != nil:
+	case kinds.Selectable(o.Kind):
+		out, err = snapshot.DecodeLabels(o.Kind, data)
+	default:
 		out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
 	}
 	if err != nil {
