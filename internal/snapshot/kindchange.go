@@ -17,7 +17,9 @@ func (v *View) KindConfig() *Kinds {
 }
 
 // Selectable is Kinds.Selectable for the definitions and profiles of the view.
-func (v *View) Selectable(kind api.PolicyKind) bool { return v.config != nil && v.config.Selectable(kind) }
+func (v *View) Selectable(kind api.PolicyKind) bool {
+	return v.config != nil && v.config.Selectable(kind)
+}
 
 // WithKindConfig returns the view with other definitions and profiles. Its objects, and the kinds
 // that it lists, stay as they are.
