@@ -4,7 +4,6 @@ package replicas
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"os"
 	"slices"
@@ -16,8 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/env"
@@ -160,28 +161,19 @@ func (r *replicaSet) hangFollower(leader *member) {
 	require.NoError(r.t, m.Signal(syscall.SIGCONT))
 }
 
-// replaceAuthority deletes the serving authority. Each replica gets a certificate of a
-// new one; the replica that is started then gets new connections, which verify it.
+// replaceAuthority deletes the serving authority. A replica restores it, and stages a new one. The
+// replica that is started once that signs gets new connections, which verify it.
 func (r *replicaSet) replaceAuthority(leader *member) {
-	before := r.issuers()
-	require.NoError(r.t, r.clients().CoreV1().Secrets(server.Namespace).Delete(r.t.Context(), "overrule-ca", metav1.DeleteOptions{}))
-	env.Soon(r.t, func() bool {
-		return !slices.ContainsFunc(r.issuers(), func(issuer string) bool { return slices.Contains(before, issuer) })
-	}, "the replicas have certificates of the old authority")
-	r.terminate(leader)
-}
-
-// issuers returns the authorities of the serving certificates.
-func (r *replicaSet) issuers() []string {
-	var out []string
-	for _, m := range r.members {
-		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
-		conn, err := dialer.DialContext(r.t.Context(), "tcp", m.Webhook)
-		require.NoError(r.t, err)
-		out = append(out, string(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].AuthorityKeyId))
-		_ = conn.Close()
+	secrets := r.clients().CoreV1().Secrets(server.Namespace)
+	signing := func() string {
+		stored, err := secrets.Get(r.t.Context(), "overrule-ca", metav1.GetOptions{})
+		require.NoError(r.t, client.IgnoreNotFound(err))
+		return string(stored.Data[corev1.TLSCertKey])
 	}
-	return out
+	before := signing()
+	require.NoError(r.t, secrets.Delete(r.t.Context(), "overrule-ca", metav1.DeleteOptions{}))
+	env.Soon(r.t, func() bool { now := signing(); return now != "" && now != before }, "the old authority signs")
+	r.terminate(leader)
 }
 
 // untilAnotherLeads disturbs the connections between the leader and the API server.
