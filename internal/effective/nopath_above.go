@@ -190,7 +190,7 @@ func (reason *noPathReason) hasRoute(g *gateway.Gateway) bool {
 func (reason *noPathReason) targetsListener(l gateway.ListenerMatch) bool {
 	switch reason.view.Get(reason.target.Ref).(type) {
 	case *gateway.Gateway:
-		return reason.target.Whole() || l.Set == nil && onListener(&reason.target, l.Listener)
+		return reason.target.Whole() || ofGateway(reason.kind, &reason.target, &l)
 	case *gateway.ListenerSet:
 		return l.Set != nil && l.Set.Ref() == reason.target.Ref && onListener(&reason.target, l.Listener)
 	default:

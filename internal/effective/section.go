@@ -24,8 +24,7 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	case *gateway.Class, *gateway.Namespace:
 		return t.Whole()
 	case *gateway.Gateway:
-		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port) || k.Targets.SetSections &&
-			slices.ContainsFunc(v.Listeners(o), func(m gateway.ListenerMatch) bool { return onListener(&t, m.Listener) })
+		return t.Whole() || slices.ContainsFunc(v.Listeners(o), func(l gateway.ListenerMatch) bool { return ofGateway(k, &t, &l) })
 	case *gateway.ListenerSet:
 		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
 	case *gateway.Route:
@@ -56,6 +55,14 @@ func rulesAt(k *policykind.Kind, r *gateway.Route, at policykind.Target) []int {
 // of a route: one without a name only in kinds whose profile says so (SEMANTICS section 5).
 func SelectsRule(k *policykind.Kind, r *gateway.Route, section string, i int) bool {
 	return (r.Rules[i].Name != "" || k.Targets.UnnamedRules) && r.RuleAt(section, i)
+}
+
+// ofGateway reports whether a target that is a section or port of a gateway selects one of its
+// listeners: those of its listener sets by their port, and in some kinds by a name that none of
+// its own has.
+func ofGateway(k *policykind.Kind, t *policykind.Target, l *gateway.ListenerMatch) bool {
+	own := l.Set == nil || t.Section == "" || k.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
+	return own && onListener(t, l.Listener)
 }
 
 func onListener(t *policykind.Target, l *gateway.Listener) bool {

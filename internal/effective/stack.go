@@ -188,8 +188,10 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 
 // through reports whether a target of a gateway or listener set selects a listener.
 func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
-	own := l.Set == nil || t.Ref.Kind != gateway.KindGateway || k.kind.Targets.SetSections && !gateway.HasListener(l.Gateway.Listeners, t.Section, t.Port)
-	return own && onListener(t, l.Listener)
+	if t.Ref.Kind == gateway.KindGateway {
+		return ofGateway(k.kind, t, l)
+	}
+	return onListener(t, l.Listener)
 }
 
 // ignoreOwn ignores the policies of a listener of which another one is the first.
