@@ -6,77 +6,59 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// part is a part of the objects of a kind.
+type part int
+
+const (
+	notChecked part = iota // for field paths that Check leaves out
+	inSpec
+	inContent
+	inBlocks // in one of the blocks, if there are any
+	anywhere // in the content or in a block
+)
+
+// profilePath is a field path in a field of a profile.
+type profilePath struct {
+	at   string
+	path fieldPath
+	in   part
+}
+
+func (k *Kind) addPath(at *field.Path, p fieldPath, in part) {
+	if in != notChecked {
+		k.paths = append(k.paths, profilePath{at.String(), p, in})
+	}
+}
+
 // Check returns one message for each field path of the profile that the schema of
-// its kind does not have, in the order of the profile's fields. The schema is that
-// of the whole object.
+// its kind does not have. The schema is that of the whole object.
 func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	if schema == nil {
 		return nil
 	}
 	c := schemaChecker{kind: k, schema: schema}
-	spec, content := fieldPath{"spec"}, append(fieldPath{"spec"}, k.content...)
+	content := append(fieldPath{"spec"}, k.content...)
 	blocks := c.blocks(content)
-	anywhere := append([]fieldPath{content}, blocks...)
-
-	t := k.Targets
-	c.checkAll("targets.fields", t.Fields, spec)
-	c.checkAll("targets.selectors", t.Selectors, spec)
-	c.checkAll("targets.workloads", t.Workloads, spec)
-	c.checkText("content", k.Content, spec)
-	c.checkAll("ignore", k.Ignore, content)
-	c.checkAll("blocks.defaults", k.Blocks.Defaults, content)
-	c.checkAll("blocks.overrides", k.Blocks.Overrides, content)
-	c.checkText("blocks.when", k.Blocks.When, anywhere...)
-	if b := k.Blocks.Bare; b != nil {
-		c.checkText("blocks.bare.field", b.Field, spec)
+	parts := map[part][]fieldPath{
+		inSpec: {{"spec"}}, inContent: {content}, inBlocks: blocks, anywhere: append([]fieldPath{content}, blocks...),
 	}
-	if len(blocks) > 0 {
-		c.checkText("strategy.field", k.Strategy.Field, blocks...)
-	}
-	c.checkText("strategy.bareField", k.Strategy.BareField, content)
-	c.checkAll("unset", k.Unset, spec)
-	c.checkAll("rules", k.Rules, anywhere...)
-	c.checkAll("whole", k.Whole, anywhere...)
-	for i, l := range k.lists {
-		c.checkPath(fmt.Sprintf("lists[%d].path", i), l.path, anywhere...)
-		c.checkPath(fmt.Sprintf("lists[%d].key", i), slices.Concat(l.path, fieldPath{"*"}, l.key), anywhere...)
-	}
-	for i, g := range k.Groups {
-		field := fmt.Sprintf("groups[%d]", i)
-		c.checkAll(field+".rules", g.Rules, anywhere...)
-		for _, rule := range g.Rules {
-			if g.Key != "" && g.Key != "." {
-				c.checkText(field+".key", rule+"."+g.Key, anywhere...)
-			}
-			if g.Disable != "" {
-				c.checkText(field+".disable", rule+"."+g.Disable, anywhere...)
-			}
+	var missing []string
+	for _, p := range k.paths {
+		below := parts[p.in]
+		if len(below) > 0 && !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, p.path) }) {
+			missing = append(missing, fmt.Sprintf("%s: %s is not in the schema of %s", p.at, strings.Join(slices.Concat(below[0], p.path), "."), k.Ref()))
 		}
 	}
-	if k.Order != nil {
-		c.checkText("order.field", k.Order.Field, spec)
-		if k.Order.Then != nil {
-			c.checkText("order.then.field", k.Order.Then.Field, spec)
-		}
-	}
-	for i, f := range k.fields {
-		c.checkPath(fmt.Sprintf("fields[%d].rule", i), f.Rule.Segments(), anywhere...)
-	}
-	c.checkAll("gates", k.Gates, anywhere...)
-	c.checkAll("alternatives", k.Alternatives, anywhere...)
-	for i, g := range k.Protection {
-		c.checkAll(fmt.Sprintf("protection[%d].rules", i), g.Rules, anywhere...)
-	}
-	return c.missing
+	return missing
 }
 
 // schemaChecker looks up the field paths of a profile in a schema.
 type schemaChecker struct {
-	kind    *Kind
-	schema  *apiextensionsv1.JSONSchemaProps
-	missing []string
+	kind   *Kind
+	schema *apiextensionsv1.JSONSchemaProps
 }
 
 // blocks returns the paths of the blocks that the schema has.
@@ -88,28 +70,6 @@ func (c *schemaChecker) blocks(content fieldPath) []fieldPath {
 		}
 	}
 	return out
-}
-
-func (c *schemaChecker) checkAll(field string, texts []string, below ...fieldPath) {
-	for i, text := range texts {
-		c.checkText(fmt.Sprintf("%s[%d]", field, i), text, below...)
-	}
-}
-
-func (c *schemaChecker) checkText(field, text string, below ...fieldPath) {
-	if text == "" {
-		return
-	}
-	a, _ := parseFieldPath(text) // the profile was compiled
-	c.checkPath(field, a, below...)
-}
-
-// checkPath reports a path that is below none of the parents.
-func (c *schemaChecker) checkPath(field string, a fieldPath, below ...fieldPath) {
-	if !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, a) }) {
-		c.missing = append(c.missing, fmt.Sprintf("spec.%s: %s is not in the schema of %s",
-			field, strings.Join(slices.Concat(below[0], a), "."), c.kind.Ref()))
-	}
 }
 
 // has reports whether the schema has a path below a parent. A path in a variant is one in

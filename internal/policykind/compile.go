@@ -71,45 +71,52 @@ func (c *compiler) forbidden(at *field.Path, detail string) {
 	c.errs = append(c.errs, field.Forbidden(at, detail))
 }
 
-// fieldPath parses the field path in a field of the profile.
-func (c *compiler) fieldPath(at *field.Path, text string) fieldPath {
+// fieldPath parses the field path in a field of the profile, which is in a part of the
+// kind's objects.
+func (c *compiler) fieldPath(at *field.Path, text string, in part) fieldPath {
 	p, err := parseFieldPath(text)
 	if err != nil {
 		c.invalid(at, text, err.Error())
 	}
+	c.kind.addPath(at, p, in)
 	return p
 }
 
-func (c *compiler) fieldPaths(at *field.Path, texts []string) []fieldPath {
+func (c *compiler) fieldPaths(at *field.Path, texts []string, in part) []fieldPath {
 	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.fieldPath(at.Index(i), text))
+		out = append(out, c.fieldPath(at.Index(i), text, in))
 	}
 	return out
 }
 
 // singlePath parses a field path without wildcards.
-func (c *compiler) singlePath(at *field.Path, text string) fieldPath {
-	p := c.fieldPath(at, text)
+func (c *compiler) singlePath(at *field.Path, text string, in part) fieldPath {
+	p := c.fieldPath(at, text, in)
 	if slices.Contains(p, "*") {
 		c.invalid(at, text, "must be the path of one field, without *")
 	}
 	return p
 }
 
-func (c *compiler) singlePaths(at *field.Path, texts []string) []fieldPath {
+func (c *compiler) singlePaths(at *field.Path, texts []string, in part) []fieldPath {
 	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.singlePath(at.Index(i), text))
+		out = append(out, c.singlePath(at.Index(i), text, in))
 	}
 	return out
 }
 
 // fieldName validates an optional field name: a path of one segment.
-func (c *compiler) fieldName(at *field.Path, text string) {
-	if p, err := parseFieldPath(text); text != "" && (err != nil || len(p) != 1 || p[0] != text || text == "*") {
+func (c *compiler) fieldName(at *field.Path, text string, in part) {
+	if text == "" {
+		return
+	}
+	p, err := parseFieldPath(text)
+	if err != nil || len(p) != 1 || p[0] != text || text == "*" {
 		c.invalid(at, text, "must be the name of a field, not a path; set spec.content to the path of its parent")
 	}
+	c.kind.addPath(at, p, in)
 }
 
 // oneOf validates an enum. An empty value that is among those supported is the
@@ -194,7 +201,7 @@ func (c *compiler) targets() {
 		c.forbidden(c.spec.Child("attachment", "extensionRef"), "requires level Rule; add it to spec.levels")
 	}
 	if through := c.kind.Attachment.Through; through != nil {
-		c.kind.through = merge.KeyOf(c.singlePath(c.spec.Child("attachment", "through", "field"), through.Field)...)
+		c.kind.through = merge.KeyOf(c.singlePath(c.spec.Child("attachment", "through", "field"), through.Field, notChecked)...)
 	}
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn
@@ -270,44 +277,38 @@ func (c *compiler) strategy(at *field.Path, name api.StrategyName) (s merge.Stra
 // it that are not content.
 func (c *compiler) content() {
 	k, targets := c.kind, c.spec.Child("targets")
-	if k.Content != "" {
-		k.content = c.singlePath(c.spec.Child("content"), k.Content)
-	}
 	k.nonContent = slices.Concat(
-		c.singlePaths(targets.Child("fields"), k.Targets.Fields),
-		c.singlePaths(targets.Child("selectors"), k.Targets.Selectors),
-		c.singlePaths(targets.Child("workloads"), k.Targets.Workloads),
-		c.singlePaths(c.spec.Child("unset"), k.Unset),
+		c.singlePaths(targets.Child("fields"), k.Targets.Fields, inSpec),
+		c.singlePaths(targets.Child("selectors"), k.Targets.Selectors, inSpec),
+		c.singlePaths(targets.Child("workloads"), k.Targets.Workloads, inSpec),
 	)
-	if b, at := k.Blocks.Bare, c.spec.Child("blocks", "bare"); b != nil {
-		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), b.Field))
-		for i, l := range b.Levels {
-			oneOf(c, at.Child("levels").Index(i), l, k.Levels...)
-		}
+	if k.Content != "" {
+		k.content = c.singlePath(c.spec.Child("content"), k.Content, inSpec)
 	}
+	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore, inContent)
+	c.blocks()
+	k.nonContent = append(k.nonContent, c.singlePaths(c.spec.Child("unset"), k.Unset, inSpec)...)
 	if d, at := k.Directions, c.spec.Child("directions"); d != nil {
-		k.directedLists, k.direction = c.fieldPaths(at.Child("lists"), d.Lists), c.singlePath(at.Child("field"), d.Field)
+		k.directedLists, k.direction = c.fieldPaths(at.Child("lists"), d.Lists, notChecked), c.singlePath(at.Child("field"), d.Field, notChecked)
 		if k.SameTarget == api.Collect || k.RouteContents != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 			c.forbidden(at, "requires a kind without blocks and routeContents that does not collect")
 		}
 	}
 	if p, at := k.RouteContents, c.spec.Child("routeContents"); p != nil {
-		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), p.Field))
-		c.singlePath(at.Child("route"), p.Route)
-		c.singlePath(at.Child("content"), p.Content)
+		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), p.Field, notChecked))
+		c.singlePath(at.Child("route"), p.Route, notChecked)
+		c.singlePath(at.Child("content"), p.Content, notChecked)
 		if k.SameTarget == api.Collect || k.Blocks.Bare != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 			c.forbidden(at, "requires a kind without blocks that does not collect")
 		}
 	}
-	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore)
-	c.blocks()
 }
 
 func (c *compiler) blocks() {
 	k, at := c.kind, c.spec.Child("blocks")
 	used := slices.Concat(k.Targets.Fields, k.Targets.Selectors, k.Targets.Workloads, k.Unset)
 	block := func(at *field.Path, name string) {
-		c.fieldName(at, name)
+		c.fieldName(at, name, inContent)
 		if slices.Contains(used, name) {
 			c.invalid(at, name, "is already a target, an unset list or another block; list each field once")
 		}
@@ -319,25 +320,32 @@ func (c *compiler) blocks() {
 	for i, name := range k.Blocks.Overrides {
 		block(at.Child("overrides").Index(i), name)
 	}
-	c.fieldName(at.Child("when"), k.Blocks.When)
-	c.fieldName(c.spec.Child("strategy", "field"), k.Strategy.Field)
-	c.fieldName(c.spec.Child("strategy", "bareField"), k.Strategy.BareField)
+	c.fieldName(at.Child("when"), k.Blocks.When, anywhere)
+	if b, at := k.Blocks.Bare, at.Child("bare"); b != nil {
+		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), b.Field, inSpec))
+		for i, l := range b.Levels {
+			oneOf(c, at.Child("levels").Index(i), l, k.Levels...)
+		}
+	}
+	c.fieldName(c.spec.Child("strategy", "field"), k.Strategy.Field, inBlocks)
+	c.fieldName(c.spec.Child("strategy", "bareField"), k.Strategy.BareField, inContent)
 }
 
 func (c *compiler) rules() {
 	k := c.kind
-	k.rules, k.wholeMaps = c.fieldPaths(c.spec.Child("rules"), k.Rules), c.fieldPaths(c.spec.Child("whole"), k.Whole)
-	k.falseIsUnset = c.fieldPaths(c.spec.Child("falseIsUnset"), k.FalseIsUnset)
-	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates))
-	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives))
+	k.rules, k.wholeMaps = c.fieldPaths(c.spec.Child("rules"), k.Rules, anywhere), c.fieldPaths(c.spec.Child("whole"), k.Whole, anywhere)
+	k.falseIsUnset = c.fieldPaths(c.spec.Child("falseIsUnset"), k.FalseIsUnset, notChecked)
+	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates, anywhere))
+	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives, anywhere))
 	for i, l := range k.Lists {
 		at := c.spec.Child("lists").Index(i)
-		list := keyedList{path: c.fieldPath(at.Child("path"), l.Path), defaultKey: l.Default}
+		list := keyedList{path: c.fieldPath(at.Child("path"), l.Path, anywhere), defaultKey: l.Default}
 		if l.Key == "" && l.Default == "" {
 			c.required(at.Child("key"), "set the field that identifies an item")
 		} else if l.Key != "" {
-			list.key = c.singlePath(at.Child("key"), l.Key)
+			list.key = c.singlePath(at.Child("key"), l.Key, notChecked)
 		}
+		k.addPath(at.Child("key"), slices.Concat(list.path, fieldPath{"*"}, list.key), anywhere)
 		k.lists = append(k.lists, list)
 	}
 	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.path) - len(a.path) }) // Shape goes from the inside out
@@ -359,7 +367,7 @@ func (c *compiler) binding() {
 	if b == nil {
 		return
 	}
-	c.kind.binding = c.fieldPath(at.Child("rules"), b.Rules)
+	c.kind.binding = c.fieldPath(at.Child("rules"), b.Rules, notChecked)
 	if !slices.Contains(c.kind.Rules, b.Rules) {
 		c.invalid(at.Child("rules"), b.Rules, "must be one of spec.rules")
 	}
@@ -396,7 +404,7 @@ func (c *compiler) orderKey(at *field.Path, o *api.OrderKey) {
 		c.forbidden(at.Child("annotation"), "may not be set together with field")
 	}
 	if o.Field != "" {
-		c.singlePath(at.Child("field"), o.Field)
+		c.singlePath(at.Child("field"), o.Field, inSpec)
 	}
 	if o.Default == "" {
 		return
@@ -432,6 +440,7 @@ func (c *compiler) fields() {
 		if len(kinds) == 0 {
 			kinds = []string{"HTTPRoute"}
 		}
+		k.addPath(at.Child("rule"), key.Segments(), anywhere)
 		k.fields = append(k.fields, Field{Rule: key, Kinds: kinds, Route: route, Unless: unless})
 		lists[listOf(route)] = true
 	}

@@ -48,7 +48,8 @@ type Kind struct {
 	through          merge.Key   // of Attachment.Through.Field
 	directedLists    []fieldPath // of Directions
 	direction        fieldPath   // the field of their items
-	schema           *Schema     // nil if unknown
+	paths            []profilePath
+	schema           *Schema // nil if unknown
 }
 
 type keyedList struct {

@@ -23,7 +23,7 @@ func (c *compiler) protection() {
 		if len(g.Rules) == 0 {
 			c.required(at.Index(i).Child("rules"), "set the field paths of the rules of the group")
 		}
-		k.protection = append(k.protection, protectionGroup{g.Name, subtrees(c.fieldPaths(at.Index(i).Child("rules"), g.Rules))})
+		k.protection = append(k.protection, protectionGroup{g.Name, subtrees(c.fieldPaths(at.Index(i).Child("rules"), g.Rules, anywhere))})
 	}
 	for i := range k.alternatives {
 		if path := k.alternatives[i].fieldPath; len(path) > 0 {

@@ -34,7 +34,7 @@ func (c *compiler) groups() {
 	}
 	for i, g := range k.Groups {
 		at := all.Index(i)
-		paths := c.fieldPaths(at.Child("rules"), g.Rules)
+		paths := c.fieldPaths(at.Child("rules"), g.Rules, anywhere)
 		one := ruleGroup{own: g.Key == "."}
 		oneOf(c, at.Child("one"), g.One, "", api.OneSameLevel, api.OneAllLevels, api.OneHighestLevel, api.OneChoice)
 		switch g.One {
@@ -48,18 +48,26 @@ func (c *compiler) groups() {
 			one.group.One = merge.ExcludeOtherVariants
 		}
 		if g.Key != "" && !one.own {
-			one.reference = c.singlePath(at.Child("key"), g.Key)
+			one.reference = c.singlePath(at.Child("key"), g.Key, notChecked)
 		}
 		switch {
 		case g.Disable != "" && g.Key == "":
 			c.forbidden(at.Child("disable"), "requires key; set it, or remove disable")
 		case g.Disable != "":
-			one.disable = c.singlePath(at.Child("disable"), g.Disable)
+			one.disable = c.singlePath(at.Child("disable"), g.Disable, notChecked)
 		case g.Key == "" && g.One == "":
 			c.required(at, "set key, one, or both of them")
 		}
 		if a := g.Agree; a != nil {
-			one.agree, one.variants = c.singlePath(at.Child("agree", "field"), a.Field), a.Values
+			one.agree, one.variants = c.singlePath(at.Child("agree", "field"), a.Field, notChecked), a.Values
+		}
+		for _, p := range paths {
+			if one.reference != nil {
+				k.addPath(at.Child("key"), slices.Concat(p, one.reference), anywhere)
+			}
+			if one.disable != nil {
+				k.addPath(at.Child("disable"), slices.Concat(p, one.disable), anywhere)
+			}
 		}
 		if !one.keyed() {
 			k.addGroup(one, paths)

@@ -101,44 +101,37 @@ func (s *Schema) structural() (*structuralschema.Structural, error) {
 // stripDocs returns a copy of a schema without descriptions and examples: they are
 // most of it, and schemas that differ only there are the same.
 func stripDocs(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	out := p.DeepCopy()
+	removeDocs(out)
+	return out
+}
+
+// removeDocs edits a schema, which may be nil.
+func removeDocs(p *apiextensionsv1.JSONSchemaProps) {
 	if p == nil {
-		return nil
+		return
 	}
-	out := *p
-	out.Description, out.Title, out.ExternalDocs, out.Example = "", "", nil, nil
-	out.Properties, out.PatternProperties = stripDocsMap(p.Properties), stripDocsMap(p.PatternProperties)
-	out.Definitions = stripDocsMap(p.Definitions)
-	out.AllOf, out.OneOf, out.AnyOf = stripDocsList(p.AllOf), stripDocsList(p.OneOf), stripDocsList(p.AnyOf)
-	out.Not = stripDocs(p.Not)
-	if i := p.Items; i != nil {
-		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: stripDocs(i.Schema), JSONSchemas: stripDocsList(i.JSONSchemas)}
+	p.Description, p.Title, p.ExternalDocs, p.Example = "", "", nil, nil
+	for _, below := range []map[string]apiextensionsv1.JSONSchemaProps{p.Properties, p.PatternProperties, p.Definitions} {
+		for name, child := range below {
+			removeDocs(&child)
+			below[name] = child
+		}
 	}
-	if a := p.AdditionalProperties; a != nil {
-		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: a.Allows, Schema: stripDocs(a.Schema)}
+	lists := [][]apiextensionsv1.JSONSchemaProps{p.AllOf, p.OneOf, p.AnyOf}
+	if p.Items != nil {
+		removeDocs(p.Items.Schema)
+		lists = append(lists, p.Items.JSONSchemas)
 	}
-	return &out
-}
-
-func stripDocsMap(all map[string]apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
-	if all == nil {
-		return nil
+	for _, below := range lists {
+		for i := range below {
+			removeDocs(&below[i])
+		}
 	}
-	out := make(map[string]apiextensionsv1.JSONSchemaProps, len(all))
-	for name, p := range all {
-		out[name] = *stripDocs(&p)
+	if p.AdditionalProperties != nil {
+		removeDocs(p.AdditionalProperties.Schema)
 	}
-	return out
-}
-
-func stripDocsList(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSONSchemaProps {
-	if all == nil {
-		return nil
-	}
-	out := make([]apiextensionsv1.JSONSchemaProps, len(all))
-	for i := range all {
-		out[i] = *stripDocs(&all[i])
-	}
-	return out
+	removeDocs(p.Not)
 }
 
 // WithSchema returns a copy of the kind with the schema of its objects, which may be
