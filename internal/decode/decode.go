@@ -66,6 +66,24 @@ func Objects(list any) []map[string]any {
 	return out
 }
 
+// TypeName returns the type of a decoded value for messages.
+func TypeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "object"
+	case []any:
+		return "list"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	default:
+		return "number"
+	}
+}
+
 // Field returns the raw value of a field of a JSON object, nil if it is absent. It shares
 // the bytes of the object.
 func Field(object []byte, name string) []byte {

@@ -14,6 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
@@ -85,22 +86,7 @@ func (r *reader) wrongType(at *field.Path, value any, want string) {
 		r.errs = append(r.errs, field.Required(at, "must be "+want))
 		return
 	}
-	r.errs = append(r.errs, field.TypeInvalid(at, typeName(value), "must be "+want))
-}
-
-func typeName(v any) string {
-	switch v.(type) {
-	case map[string]any:
-		return "object"
-	case []any:
-		return "list"
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	default:
-		return "number"
-	}
+	r.errs = append(r.errs, field.TypeInvalid(at, decode.TypeName(value), "must be "+want))
 }
 
 // unset reads the lists of rules to remove from higher defaults.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/merge"
 )
 
@@ -31,7 +32,7 @@ func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, pat
 	case value == nil:
 		return // an absent container
 	case !isMap:
-		s.errs = append(s.errs, field.TypeInvalid(at, typeName(value), "must be a map of rules by name"))
+		s.errs = append(s.errs, field.TypeInvalid(at, decode.TypeName(value), "must be a map of rules by name"))
 		return
 	}
 	for name, child := range content {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // maxItems is the maximum number of items of each list of a limit. It bounds the time
@@ -134,22 +135,10 @@ func oneOf[T ~string](r *reader, at *field.Path, value any, of []T) T {
 }
 
 func typeName(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case map[string]any:
-		return "object"
-	case []any:
-		return "list"
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case int64:
+	if _, ok := value.(int64); ok {
 		return "integer"
-	default:
-		return "number"
 	}
+	return decode.TypeName(value)
 }
 
 // truncate shortens a string of the user for a message.

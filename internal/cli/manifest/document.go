@@ -15,6 +15,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/internal/decode"
 )
 
 // document is one YAML document of a file, or one of several JSON values in it.
@@ -246,17 +248,11 @@ func listAdvice(v any) string {
 // typeName returns the type of a decoded value.
 func typeName(v any) string {
 	switch v.(type) {
-	case nil:
-		return "null"
 	case []any:
 		return "array"
-	case string:
-		return "string"
 	case bool:
 		return "boolean (quote the strings yes, no, on, off, y and n in YAML)"
-	case map[string]any:
-		return "object"
 	default:
-		return "number"
+		return decode.TypeName(v)
 	}
 }

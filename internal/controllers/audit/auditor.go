@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
@@ -55,7 +56,7 @@ type Auditor struct {
 	opts    Options
 	changes *snapshot.Changes
 	current atomic.Pointer[violations]
-	runs    counter
+	runs    *prometheus.CounterVec
 
 	// lastView is the view of the last run, nil before the first. It belongs to the
 	// goroutine of Start.
@@ -65,7 +66,7 @@ type Auditor struct {
 // New returns an Auditor that observes its store, which must not contain objects yet.
 func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
+	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil), runs: newRuns()}
 	a.current.Store(&violations{})
 	o.Store.Subscribe(a.changes.Record)
 	return a
@@ -116,7 +117,7 @@ func (a *Auditor) run(ctx context.Context) error {
 		found, err = a.auditScope(ctx, v, effective.ScopeOf(objects...))
 		covered = effective.FootprintOf(objects, a.lastView, v).Through()
 	}
-	a.runs.add(all, err)
+	a.countRun(all, err)
 	if err != nil {
 		a.changes.RecordAll()
 		return err

@@ -1,27 +1,26 @@
 package audit
 
 import (
-	"maps"
-	"sync"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-var (
-	violationsDesc = prometheus.NewDesc("overrule_violations",
-		"Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.",
-		[]string{"reason", "policy_kind", "action"}, nil)
-	runsDesc = prometheus.NewDesc("overrule_audit_runs_total",
-		"Audit runs by scope (changed, all) and result (done, failed).",
-		[]string{"scope", "result"}, nil)
-)
+var violationsDesc = prometheus.NewDesc("overrule_violations",
+	"Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.",
+	[]string{"reason", "policy_kind", "action"}, nil)
+
+func newRuns() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "overrule_audit_runs_total",
+		Help: "Audit runs by scope (changed, all) and result (done, failed).",
+	}, []string{"scope", "result"})
+}
 
 type violationLabels struct{ reason, kind, action string }
 
 // Describe implements prometheus.Collector.
 func (a *Auditor) Describe(ch chan<- *prometheus.Desc) {
 	ch <- violationsDesc
-	ch <- runsDesc
+	a.runs.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -33,37 +32,17 @@ func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
 	for l, n := range counts {
 		ch <- prometheus.MustNewConstMetric(violationsDesc, prometheus.GaugeValue, float64(n), l.reason, l.kind, l.action)
 	}
-	for l, n := range a.runs.get() {
-		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
-	}
+	a.runs.Collect(ch)
 }
 
-type runLabels struct{ scope, result string }
-
-// counter counts runs.
-type counter struct {
-	mu     sync.Mutex
-	counts map[runLabels]int
-}
-
-func (c *counter) add(all bool, err error) {
-	l := runLabels{"changed", "done"}
+// countRun counts a run.
+func (a *Auditor) countRun(all bool, err error) {
+	scope, result := "changed", "done"
 	if all {
-		l.scope = "all"
+		scope = "all"
 	}
 	if err != nil {
-		l.result = "failed"
+		result = "failed"
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counts == nil {
-		c.counts = make(map[runLabels]int)
-	}
-	c.counts[l]++
-}
-
-func (c *counter) get() map[runLabels]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.counts)
+	a.runs.WithLabelValues(scope, result).Inc()
 }

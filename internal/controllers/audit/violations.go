@@ -17,14 +17,11 @@ type violations map[string]api.Violation
 func byKey(all []api.Violation) violations {
 	out := make(violations, len(all))
 	for _, v := range all {
-		var path, policy string
-		for _, e := range v.Path {
-			path += " > " + e.String()
-		}
+		var policy string
 		if v.Policy != nil {
 			policy = v.Policy.String()
 		}
-		key := strings.Join([]string{string(v.Code), v.PolicyKind.String(), v.Rule, policy, path}, "\x00")
+		key := strings.Join([]string{string(v.Code), v.PolicyKind.String(), v.Rule, policy, pathText(v.Path)}, "\x00")
 		at := key
 		for n := 2; ; n++ {
 			if _, taken := out[at]; !taken {
