@@ -7,42 +7,32 @@ import (
 // diffValue is the length up to which a value is printed on one line of a diff.
 const diffValue = 100
 
-func changeTable(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
-	for _, o := range objects {
-		items := changesOf(l, o)
-		w.blankLine()
-		w.line(w.changeHeading(o, items))
-		for _, g := range GroupBy(items, changeKey) {
-			c := g[0]
-			for _, head := range w.pathHeadings(c.PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
-				w.line("  ", head)
-			}
-			for _, r := range c.Rules {
-				w.writeRule("    ", "- ", red, r.Rule, r.Before)
-				w.writeRule("    ", "+ ", green, r.Rule, r.After)
-			}
-		}
-	}
-}
-
-func changeTree(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
+// changeNodes returns the changes of each object: in a tree below their paths, else those that
+// differ only in their path once.
+func (w *textWriter) changeNodes(l *api.ChangeList, objects []ChangedObject) *node {
 	root := &node{}
 	for _, o := range objects {
 		items := changesOf(l, o)
 		top := root.add(w.changeHeading(o, items))
-		for _, c := range items {
+		if w.tree {
+			for _, c := range items {
+				at := top
+				for _, e := range c.Path {
+					at = at.child(w.paint(plain, elementName(e)))
+				}
+				w.addRules(at.add(c.PolicyKind.Kind), c)
+			}
+			continue
+		}
+		for _, g := range GroupBy(items, changeKey) {
 			at := top
-			for _, e := range c.Path {
-				at = at.child(w.paint(plain, elementName(e)))
+			for _, head := range w.pathHeadings(g[0].PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
+				at = top.add(head)
 			}
-			at = at.add(c.PolicyKind.Kind)
-			for _, r := range c.Rules {
-				w.addRule(at, "- ", red, r.Rule, r.Before)
-				w.addRule(at, "+ ", green, r.Rule, r.After)
-			}
+			w.addRules(at, g[0])
 		}
 	}
-	w.nodes(root)
+	return root
 }
 
 func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
@@ -59,16 +49,15 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.Moved)
 }
 
-// writeRule writes the value of a rule before or after the change, if it has one.
-func (w *textWriter) writeRule(indent, sign string, s style, rule string, v *api.RuleValue) {
-	for _, text := range ruleValueLines(sign, rule, v) {
-		w.line(indent, w.paint(s, text))
-	}
-}
-
-func (w *textWriter) addRule(at *node, sign string, s style, rule string, v *api.RuleValue) {
-	for _, text := range ruleValueLines(sign, rule, v) {
-		at.add(w.paint(s, text))
+// addRules adds the values of the rules before and after a change, as far as they have one.
+func (w *textWriter) addRules(at *node, c api.Change) {
+	for _, r := range c.Rules {
+		for _, text := range ruleValueLines("- ", r.Rule, r.Before) {
+			at.add(w.paint(red, text))
+		}
+		for _, text := range ruleValueLines("+ ", r.Rule, r.After) {
+			at.add(w.paint(green, text))
+		}
 	}
 }
 

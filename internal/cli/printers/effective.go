@@ -15,21 +15,16 @@ const (
 	longValue  = 100
 )
 
-func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
+func writeEffective(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	if len(l.Items) > 0 {
-		w.blankLine()
+	if w.tree {
+		w.nodes(w.effectiveNodes(l.Items))
+	} else {
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
+		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, fieldRows(l.Items))
 	}
-	if rows := fieldRows(l.Items); len(rows) > 0 {
-		w.blankLine()
-		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, rows)
-	}
-	if len(l.Outcomes) > 0 {
-		w.blankLine()
-		outcomeRows(w, l.Outcomes)
-	}
+	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, outcomeRows(l.Outcomes))
 }
 
 func effectiveRows(items []api.EffectivePolicy) [][]cell {
@@ -112,22 +107,16 @@ func collectedSpec(item api.EffectivePolicy, rule string) any {
 	return nil
 }
 
-func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
-	w.request(l.Request)
-	w.message(l.Message)
+func (w *textWriter) effectiveNodes(items []api.EffectivePolicy) *node {
 	root := &node{}
-	for _, item := range byPath(l.Items) {
+	for _, item := range byPath(items) {
 		at := root
 		for _, e := range item.Path {
 			at = at.child(w.paint(bold, elementName(e)))
 		}
 		w.effectiveNode(at.add(item.PolicyKind.Kind), item)
 	}
-	w.nodes(root)
-	if len(l.Outcomes) > 0 {
-		w.blankLine()
-		outcomeRows(w, l.Outcomes)
-	}
+	return root
 }
 
 func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
@@ -211,8 +200,7 @@ func commonInForce(lost []api.LostRule) *api.Ref {
 	return first
 }
 
-// outcomeRows writes outcomes as a table.
-func outcomeRows(w *textWriter, outcomes []api.Outcome) {
+func outcomeRows(outcomes []api.Outcome) [][]cell {
 	var rows [][]cell
 	for _, o := range outcomes {
 		rows = append(rows, []cell{
@@ -220,7 +208,7 @@ func outcomeRows(w *textWriter, outcomes []api.Outcome) {
 			plainCell(enforcedOn(o.Paths)), {outcomeNote(o), dim},
 		})
 	}
-	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, rows)
+	return rows
 }
 
 // enforcedOn returns on how many of its paths a policy is enforced.

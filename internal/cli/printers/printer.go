@@ -37,9 +37,9 @@ type Printer struct {
 	Color bool
 }
 
-// write writes a document of the JSON contract in the format of the printer. table and tree write the
+// write writes a document of the JSON contract in the format of the printer. show writes the
 // human-readable formats.
-func write[D any](p Printer, list D, table, tree func(*textWriter, D)) error {
+func write[D any](p Printer, list D, show func(*textWriter, D)) error {
 	var text []byte
 	var err error
 	switch p.Format {
@@ -47,10 +47,10 @@ func write[D any](p Printer, list D, table, tree func(*textWriter, D)) error {
 		text, err = marshal(list)
 	case YAML:
 		text, err = yaml.Marshal(list)
-	case Tree:
-		text = p.text(func(w *textWriter) { tree(w, list) })
 	default:
-		text = p.text(func(w *textWriter) { table(w, list) })
+		w := textWriter{color: p.Color, tree: p.Format == Tree}
+		show(&w, list)
+		text = []byte(w.text.String())
 	}
 	if err != nil {
 		return fmt.Errorf("write %T as %s: %w", list, p.Format, err)
@@ -83,13 +83,13 @@ func nonNil[T any](items []T) []T {
 // Effective writes effective policies and the outcomes of policies.
 func (p Printer) Effective(l api.EffectivePolicyList) error {
 	l.TypeMeta, l.Items, l.Outcomes = meta(api.KindEffectivePolicyList), nonNil(l.Items), nonNil(l.Outcomes)
-	return write(p, &l, effectiveTable, effectiveTree)
+	return write(p, &l, writeEffective)
 }
 
 // Explanations writes explanations.
 func (p Printer) Explanations(l api.ExplanationList) error {
 	l.TypeMeta, l.Items = meta(api.KindExplanationList), nonNil(l.Items)
-	return write(p, &l, writeExplanations, writeExplanations)
+	return write(p, &l, writeExplanations)
 }
 
 // Outcomes writes the outcomes of policies.
@@ -98,36 +98,35 @@ func (p Printer) Outcomes(items []api.Outcome) error {
 	for i := range items {
 		items[i].Conditions = items[i].State.Conditions()
 	}
-	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, writeOutcomes, writeOutcomes)
+	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, writeOutcomes)
 }
 
 // Verdicts writes the verdicts on changes.
 func (p Printer) Verdicts(items []api.Verdict) error {
-	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, verdictTable, verdictTree)
+	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, writeVerdicts)
 }
 
 // Changes writes the differences that the changes of objects make. Objects without
 // differences are listed, too.
 func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
-	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}
-	show := func(w *textWriter, l *api.ChangeList) { changeTable(w, l, objects) }
-	tree := func(w *textWriter, l *api.ChangeList) { changeTree(w, l, objects) }
-	return write(p, changes, show, tree)
+	return write(p, &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}, func(w *textWriter, l *api.ChangeList) {
+		w.nodes(w.changeNodes(l, objects))
+	})
 }
 
 // Reaches writes where policies have an effect.
 func (p Printer) Reaches(items []api.Reach) error {
-	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: nonNil(items)}, reachTable, reachTree)
+	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: nonNil(items)}, writeReaches)
 }
 
 // Violations writes violations.
 func (p Printer) Violations(items []api.Violation) error {
-	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: nonNil(items)}, violationTable, violationTree)
+	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: nonNil(items)}, writeViolations)
 }
 
 // Profiles writes the profiles of policy kinds.
 func (p Printer) Profiles(items []api.ProfileInForce) error {
-	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: nonNil(items)}, profileTable, profileTree)
+	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: nonNil(items)}, writeProfiles)
 }
 
 // Exported is the manifest of a PolicyProfile, without the fields that the API
@@ -148,7 +147,7 @@ func (p Printer) Manifest(e Exported) error {
 	if p.Format != JSON {
 		p.Format = YAML
 	}
-	return write(p, &e, nil, nil)
+	return write(p, &e, nil)
 }
 
 // ChangedObject is an object whose change was evaluated.

@@ -8,8 +8,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func profileTable(w *textWriter, l *api.ProfileList) {
-	if len(l.Items) == 0 {
+func writeProfiles(w *textWriter, l *api.ProfileList) {
+	if w.tree {
+		w.nodes(w.profileNodes(l))
 		return
 	}
 	var rows [][]cell
@@ -22,7 +23,7 @@ func profileTable(w *textWriter, l *api.ProfileList) {
 	w.table([]string{"POLICY KIND", "CLASS", "SOURCE", "INSTALLED", "ENDS AT", "STRATEGY", "SAME TARGET", "NOTE"}, rows)
 }
 
-func profileTree(w *textWriter, l *api.ProfileList) {
+func (w *textWriter) profileNodes(l *api.ProfileList) *node {
 	root := &node{}
 	for _, p := range l.Items {
 		top := root.add(w.paint(bold, p.PolicyKind.String()))
@@ -33,7 +34,7 @@ func profileTree(w *textWriter, l *api.ProfileList) {
 			top.add(w.paint(red, fmt.Sprintf("PolicyProfile %s is %s", r.Name, r.Reason)) + w.paint(plain, ": "+r.Message))
 		}
 	}
-	w.nodes(root)
+	return root
 }
 
 func profileParts(p api.ProfileInForce) []namedList {

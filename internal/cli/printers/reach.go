@@ -8,21 +8,15 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func reachTable(w *textWriter, l *api.ReachList) {
-	for _, r := range l.Items {
-		w.blankLine()
-		w.line(w.reachLine(r))
-		for _, part := range reachParts(r) {
-			w.line("  ", w.paint(dim, fmt.Sprintf("%-10s", part.name)), w.paint(plain, strings.Join(part.values, ", ")))
-		}
-	}
-}
-
-func reachTree(w *textWriter, l *api.ReachList) {
+func writeReaches(w *textWriter, l *api.ReachList) {
 	root := &node{}
 	for _, r := range l.Items {
 		top := root.add(w.reachLine(r))
 		for _, part := range reachParts(r) {
+			if !w.tree {
+				top.add(w.paint(dim, fmt.Sprintf("%-10s", part.name)) + w.paint(plain, strings.Join(part.values, ", ")))
+				continue
+			}
 			at := top.add(w.paint(dim, part.name))
 			for _, v := range part.values {
 				at.add(w.paint(plain, v))

@@ -25,7 +25,7 @@ var RenderedFormats = []Format{Documents, JSON, YAML}
 func (p Printer) Rendered(items []api.RenderedLimits) error {
 	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: nonNil(items)}
 	if p.Format == JSON || p.Format == YAML {
-		return write(p, all, nil, nil)
+		return write(p, all, nil)
 	}
 	var out bytes.Buffer
 	for i := range all.Items {

@@ -35,12 +35,6 @@ type textWriter struct {
 	tree  bool // in the format Tree
 }
 
-func (p Printer) text(fill func(*textWriter)) []byte {
-	w := textWriter{color: p.Color, tree: p.Format == Tree}
-	fill(&w)
-	return []byte(w.text.String())
-}
-
 // paint returns a text in a style. Control characters, which could move the
 // cursor, are replaced by spaces: names and values come from users.
 func (w *textWriter) paint(s style, text string) string {
@@ -91,8 +85,12 @@ type cell struct {
 
 func plainCell(s string) cell { return cell{text: s} }
 
-// table writes a table, aligned as kubectl does.
+// table writes a table below a blank line, aligned as kubectl does; nothing without rows.
 func (w *textWriter) table(header []string, rows [][]cell) {
+	if len(rows) == 0 {
+		return
+	}
+	w.blankLine()
 	head := make([]cell, len(header))
 	for i, h := range header {
 		head[i] = cell{h, bold}

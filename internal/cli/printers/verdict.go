@@ -8,21 +8,16 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func verdictTable(w *textWriter, l *api.VerdictList) {
-	for _, v := range l.Items {
-		w.line(w.verdictLine(v))
-		for _, text := range w.findingLines(v) {
-			w.line("  ", text)
-		}
-	}
-}
-
-func verdictTree(w *textWriter, l *api.VerdictList) {
+func writeVerdicts(w *textWriter, l *api.VerdictList) {
 	root := &node{}
 	for _, v := range l.Items {
 		root.add(w.verdictLine(v)).addAll(w.findingLines(v))
 	}
-	w.nodes(root)
+	if w.tree {
+		w.nodes(root)
+	} else {
+		w.indentChildren(root, "")
+	}
 }
 
 // verdictLine returns a verdict on one line, without its findings.

@@ -6,8 +6,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func violationTable(w *textWriter, l *api.ViolationList) {
-	if len(l.Items) == 0 {
+func writeViolations(w *textWriter, l *api.ViolationList) {
+	if w.tree {
+		w.nodes(w.violationNodes(l))
 		return
 	}
 	var rows [][]cell
@@ -20,8 +21,8 @@ func violationTable(w *textWriter, l *api.ViolationList) {
 	w.table([]string{"ACTION", "REASON", "KIND", "PATH", "RULE", "MESSAGE"}, rows)
 }
 
-// violationTree writes equal violations once, with all their paths.
-func violationTree(w *textWriter, l *api.ViolationList) {
+// violationNodes returns equal violations once, with all their paths.
+func (w *textWriter) violationNodes(l *api.ViolationList) *node {
 	root := &node{}
 	for _, g := range GroupBy(l.Items, violationKey) {
 		top := root.add(w.violationHeading(g[0]))
@@ -29,7 +30,7 @@ func violationTree(w *textWriter, l *api.ViolationList) {
 			top.add(w.paint(plain, api.PathText(v.Path)))
 		}
 	}
-	w.nodes(root)
+	return root
 }
 
 func (w *textWriter) violationHeading(v api.Violation) string {
