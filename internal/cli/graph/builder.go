@@ -66,8 +66,8 @@ type element struct {
 	api.PathElement
 	lane     lane
 	key      string
-	parents  map[int]bool
-	children map[int]bool
+	parents  set[int]
+	children set[int]
 }
 
 // path is a Path whose elements are indexes of Builder.elements.
@@ -85,8 +85,8 @@ func (b *Builder) Add(p Path) {
 	for i := range p.Elements {
 		ids[i] = b.intern(p.Elements, i)
 		if i > 0 {
-			b.elements[ids[i-1]].children[ids[i]] = true
-			b.elements[ids[i]].parents[ids[i-1]] = true
+			b.elements[ids[i-1]].children.add(ids[i])
+			b.elements[ids[i]].parents.add(ids[i-1])
 		}
 	}
 	p.Elements = nil // the ids say the same
@@ -100,11 +100,9 @@ func (b *Builder) intern(elements []api.PathElement, i int) int {
 	e := elements[i]
 	l := laneOf(elements, i)
 	key := strconv.Itoa(int(l)) + elementKey(e)
-	id, ok := b.ids[key]
-	if !ok {
-		id = len(b.elements)
-		b.ids[key] = id
-		b.elements = append(b.elements, element{e, l, key, make(map[int]bool), make(map[int]bool)})
+	id := numberOf(b.ids, key)
+	if id == len(b.elements) {
+		b.elements = append(b.elements, element{PathElement: e, lane: l, key: key})
 	}
 	return id
 }

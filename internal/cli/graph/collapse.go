@@ -29,17 +29,17 @@ type collapser struct {
 	*Builder
 	detail detail
 	// shared are the policies that are attached above the lanes that are collapsed.
-	shared map[api.Ref]bool
+	shared set[api.Ref]
 	// ends and notes are the signatures of the outcomes that end at an element,
 	// and of the policies that are attached to it.
-	ends, notes map[int]map[string]bool
-	signatures  []string
+	ends, notes []set[string]
+	signatures  []int
 	groups      []int
 }
 
 // collapse assigns each element to a group.
 func (b *Builder) collapse(d detail) *collapser {
-	c := &collapser{Builder: b, detail: d, shared: make(map[api.Ref]bool)}
+	c := &collapser{Builder: b, detail: d}
 	c.findShared()
 	c.sign()
 	c.group()
@@ -59,7 +59,7 @@ func (c *collapser) findShared() {
 		p := &c.paths[i]
 		for j := range p.Policies {
 			if at := p.Policies[j].At; at < 0 || c.elements[p.ids[at]].lane < c.detail.first() {
-				c.shared[p.Policies[j].Policy] = true
+				c.shared.add(p.Policies[j].Policy)
 			}
 		}
 	}
@@ -67,22 +67,17 @@ func (c *collapser) findShared() {
 
 // sign computes the signatures of all elements, the last lane first.
 func (c *collapser) sign() {
-	c.ends, c.notes = make(map[int]map[string]bool), make(map[int]map[string]bool)
+	c.ends, c.notes = make([]set[string], len(c.elements)), make([]set[string], len(c.elements))
 	for i := range c.paths {
 		c.signPath(&c.paths[i])
 	}
-	c.signatures = make([]string, len(c.elements))
-	known := make(map[string]string) // long signatures, each as a short one
+	c.signatures = make([]int, len(c.elements))
+	known := make(map[string]int)
 	for l := lanes - 1; l >= 0; l-- {
 		for id := range c.elements {
-			if c.elements[id].lane != l {
-				continue
+			if c.elements[id].lane == l {
+				c.signatures[id] = numberOf(known, c.signature(id))
 			}
-			long := c.signature(id)
-			if known[long] == "" {
-				known[long] = fmt.Sprint(len(known) + 1)
-			}
-			c.signatures[id] = known[long]
 		}
 	}
 }
@@ -95,10 +90,10 @@ func (c *collapser) signPath(p *path) {
 	if c.detail < equalGateways {
 		text += c.via(p)
 	}
-	add(c.ends, p.ids[len(p.ids)-1], text)
+	c.ends[p.ids[len(p.ids)-1]].add(text)
 	for i := range p.Policies {
 		if at := p.Policies[i].At; at >= 0 {
-			add(c.notes, p.ids[at], c.policySignature(p, i))
+			c.notes[p.ids[at]].add(c.policySignature(p, i))
 		}
 	}
 }
@@ -183,26 +178,16 @@ func (c *collapser) signature(id int) string {
 	if c.detail == routesOfParent && e.lane < laneRouteNamespace {
 		return e.key
 	}
-	below := make(map[string]bool)
+	var below set[string]
 	if c.detail < routesOfParent {
 		for child := range e.children {
-			below[c.signatures[child]] = true
+			below.add(fmt.Sprint(c.signatures[child]))
 		}
 	}
 	return strings.Join([]string{e.Kind, e.Client, sorted(c.ends[id]), sorted(c.notes[id]), sorted(below)}, "\x04")
 }
 
-// add adds a value to the set of a key.
-func add[K, V comparable](sets map[K]map[V]bool, key K, value V) {
-	if sets[key] == nil {
-		sets[key] = make(map[V]bool)
-	}
-	sets[key][value] = true
-}
-
-func sorted(set map[string]bool) string {
-	return strings.Join(slices.Sorted(maps.Keys(set)), "\x05")
-}
+func sorted(s set[string]) string { return strings.Join(slices.Sorted(maps.Keys(s)), "\x05") }
 
 // group puts the elements of a lane with equal signatures and equal groups of parents
 // into one group. The first elements that were added come first.
@@ -211,15 +196,9 @@ func (c *collapser) group() {
 	known := make(map[string]int)
 	for l := range lanes {
 		for id := range c.elements {
-			e := &c.elements[id]
-			if e.lane != l {
-				continue
+			if e := &c.elements[id]; e.lane == l {
+				c.groups[id] = numberOf(known, fmt.Sprint(c.signatures[id])+"\x04"+c.parentGroups(e))
 			}
-			key := c.signatures[id] + "\x04" + c.parentGroups(e)
-			if _, ok := known[key]; !ok {
-				known[key] = len(known)
-			}
-			c.groups[id] = known[key]
 		}
 	}
 }
@@ -228,9 +207,41 @@ func (c *collapser) parentGroups(e *element) string {
 	if c.detail == oneOfLane {
 		return fmt.Sprint(e.lane)
 	}
-	groups := make(map[string]bool)
+	var groups set[string]
 	for p := range e.parents {
-		groups[fmt.Sprint(c.groups[p])] = true
+		groups.add(fmt.Sprint(c.groups[p]))
 	}
 	return fmt.Sprint(e.lane) + " " + sorted(groups)
+}
+
+// numberOf returns the number of a key, which is a new one for a new key.
+func numberOf(known map[string]int, key string) int {
+	n, ok := known[key]
+	if !ok {
+		n = len(known)
+		known[key] = n
+	}
+	return n
+}
+
+// set is a set of values. The zero value is ready to use.
+type set[T comparable] map[T]bool
+
+func (s *set[T]) add(value T) {
+	if *s == nil {
+		*s = make(set[T])
+	}
+	(*s)[value] = true
+}
+
+// entry returns the value of a key of a map, which may be nil, and adds a zero one if there
+// is none.
+func entry[K comparable, V any](m *map[K]*V, key K) *V {
+	if *m == nil {
+		*m = make(map[K]*V)
+	}
+	if (*m)[key] == nil {
+		(*m)[key] = new(V)
+	}
+	return (*m)[key]
 }

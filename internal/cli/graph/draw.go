@@ -21,10 +21,7 @@ type drawing struct {
 }
 
 func (b *Builder) draw(d detail, o Options) *Graph {
-	w := &drawing{
-		collapser: b.collapse(d), Graph: &Graph{Paths: len(b.paths)}, lines: o.Lines,
-		noted: make(map[string]*noteTally), results: make(map[string]*resultTally),
-	}
+	w := &drawing{collapser: b.collapse(d), Graph: &Graph{Paths: len(b.paths)}, lines: o.Lines}
 	w.addBoxes()
 	for i := range b.paths {
 		w.addPath(&b.paths[i])
@@ -76,11 +73,11 @@ func (w *drawing) addBoxes() {
 // noteTally counts what becomes of the rules of a note.
 type noteTally struct {
 	Note
-	policies map[api.Ref]bool
-	blocks   map[string]bool
-	states   map[api.State]int
-	messages map[string]bool
-	changes  map[string]bool
+	policies set[api.Ref]
+	blocks   set[string]
+	states   map[api.State]*int
+	messages set[string]
+	changes  set[string]
 	paths    int
 	rules    map[ruleKey]*ruleTally
 }
@@ -91,23 +88,23 @@ type ruleTally struct {
 	inEffect int
 	lost     int
 	equal    int
-	by       map[api.Ref]bool
+	by       set[api.Ref]
 }
 
 // resultTally counts what is in effect at the end of paths.
 type resultTally struct {
 	Result
 	box   *Box
-	via   map[*Box]bool
+	via   set[*Box]
 	rules map[ruleKey]*originTally
 	// changed and removed are the rules that a change alters, by the policies that set
 	// them before; none for an added rule.
-	changed, removed map[string]map[api.Ref]bool
+	changed, removed map[string]*set[api.Ref]
 }
 
 type originTally struct {
 	paths int
-	from  map[api.Ref]bool
+	from  set[api.Ref]
 }
 
 func (w *drawing) addPath(p *path) {
@@ -122,20 +119,18 @@ func (w *drawing) addPath(p *path) {
 	r.Paths++
 	for _, id := range p.ids[:len(p.ids)-1] {
 		if w.elements[id].lane < laneRouteNamespace {
-			r.via[w.boxes[w.groups[id]]] = true
+			r.via.add(w.boxes[w.groups[id]])
 		}
 	}
 	for i := range p.Rules {
 		o := &p.Rules[i]
 		key := ruleKey{o.Rule, o.Block}
 		if n := byRef[o.From]; n != nil {
-			n.rule(key).inEffect++
+			entry(&n.rules, key).inEffect++
 		}
-		if r.rules[key] == nil {
-			r.rules[key] = &originTally{from: make(map[api.Ref]bool)}
-		}
-		r.rules[key].paths++
-		r.rules[key].from[o.From] = true
+		origin := entry(&r.rules, key)
+		origin.paths++
+		origin.from.add(o.From)
 	}
 	for i := range p.Changes {
 		r.addChange(&p.Changes[i])
@@ -143,14 +138,12 @@ func (w *drawing) addPath(p *path) {
 }
 
 func (r *resultTally) addChange(c *RuleChange) {
-	all := r.changed
+	all := &r.changed
 	if c.Removed {
-		all = r.removed
+		all = &r.removed
 	}
-	if c.Was != nil {
-		add(all, c.Rule, *c.Was)
-	} else if all[c.Rule] == nil {
-		all[c.Rule] = make(map[api.Ref]bool)
+	if was := entry(all, c.Rule); c.Was != nil {
+		was.add(*c.Was)
 	}
 }
 
@@ -165,49 +158,37 @@ func (w *drawing) note(p *path, i int) *noteTally {
 	if w.detail >= routesOfParent {
 		key = o.Policy.PolicyKind().String()
 	}
-	key = fmt.Sprintf("%p %s", on, key)
-	if w.noted[key] == nil {
-		w.noted[key] = &noteTally{
-			Note: Note{Kind: p.Kind, On: on}, policies: make(map[api.Ref]bool), blocks: make(map[string]bool),
-			states: make(map[api.State]int), messages: make(map[string]bool), changes: make(map[string]bool), rules: make(map[ruleKey]*ruleTally),
-		}
-	}
-	return w.noted[key]
+	n := entry(&w.noted, fmt.Sprintf("%p %s", on, key))
+	n.Kind, n.On = p.Kind, on
+	return n
 }
 
 func (n *noteTally) add(o *Policy) {
-	n.policies[o.Policy] = true
+	n.policies.add(o.Policy)
 	n.paths++
-	n.states[o.State]++
+	*entry(&n.states, o.State)++
 	if o.Message != "" {
-		n.messages[o.Message] = true
+		n.messages.add(o.Message)
 	}
 	for _, b := range o.Blocks {
-		n.blocks[b] = true
+		n.blocks.add(b)
 	}
 	if o.Change != "" {
-		n.changes[o.Change] = true
+		n.changes.add(o.Change)
 	}
 	for i := range o.Lost {
 		l := &o.Lost[i]
-		r := n.rule(ruleKey{l.Rule, l.Block})
+		r := entry(&n.rules, ruleKey{l.Rule, l.Block})
 		r.lost++
 		winner := l.To
 		if l.InForce != nil {
 			winner = *l.InForce
 		}
-		r.by[winner] = true
+		r.by.add(winner)
 		if l.Equal {
 			r.equal++
 		}
 	}
-}
-
-func (n *noteTally) rule(k ruleKey) *ruleTally {
-	if n.rules[k] == nil {
-		n.rules[k] = &ruleTally{by: make(map[api.Ref]bool)}
-	}
-	return n.rules[k]
 }
 
 // result returns the result of the kind and the outcome at the end of a path.
@@ -217,17 +198,13 @@ func (w *drawing) result(p *path) *resultTally {
 	if w.detail < routesOfParent {
 		key += w.outcome(p)
 	}
-	if w.results[key] == nil {
-		w.results[key] = &resultTally{
-			Result: Result{Kind: p.Kind}, box: box, via: make(map[*Box]bool), rules: make(map[ruleKey]*originTally),
-			changed: make(map[string]map[api.Ref]bool), removed: make(map[string]map[api.Ref]bool),
-		}
-	}
-	return w.results[key]
+	r := entry(&w.results, key)
+	r.Kind, r.box = p.Kind, box
+	return r
 }
 
-func sortedRefs(set map[api.Ref]bool) []api.Ref {
-	return slices.SortedFunc(maps.Keys(set), api.CompareRefs)
+func sortedRefs(s set[api.Ref]) []api.Ref {
+	return slices.SortedFunc(maps.Keys(s), api.CompareRefs)
 }
 
 func sortedRules[T any](rules map[ruleKey]T) []ruleKey {

@@ -50,7 +50,7 @@ func compareBoxes(a, b *Box) int {
 func (n *noteTally) status() string {
 	var parts []string
 	add := func(s api.State, why string) {
-		if count := n.states[s]; count > 0 {
+		if count := *entry(&n.states, s); count > 0 {
 			parts = append(parts, "no effect"+onPaths(count, n.paths)+": "+why)
 		}
 	}
@@ -118,7 +118,7 @@ func (w *drawing) addResults() {
 			r.Lines = append(r.Lines, r.line(rule))
 		}
 		for _, rule := range slices.Sorted(maps.Keys(r.removed)) {
-			r.Lines = append(r.Lines, Line{Text: rule, Lost: true, Comment: "removed, was from " + r.policies(r.removed[rule])})
+			r.Lines = append(r.Lines, Line{Text: rule, Lost: true, Comment: "removed, was from " + r.policies(*r.removed[rule])})
 		}
 		r.Lines = cut(r.Lines, w.lines)
 		switch {
@@ -154,18 +154,18 @@ func (r *resultTally) line(k ruleKey) Line {
 	}
 	comment += onPaths(o.paths, r.Paths)
 	switch was, changed := r.changed[k.rule]; {
-	case changed && len(was) == 0:
+	case changed && len(*was) == 0:
 		comment += ", added"
-	case changed && maps.Equal(was, o.from):
+	case changed && maps.Equal(*was, o.from):
 		comment += ", changed"
 	case changed:
-		comment += ", was from " + r.policies(was)
+		comment += ", was from " + r.policies(*was)
 	}
 	return Line{Text: k.rule, Comment: comment}
 }
 
 // policies names policies.
-func (r *resultTally) policies(from map[api.Ref]bool) string {
+func (r *resultTally) policies(from set[api.Ref]) string {
 	return examples(sortedRefs(from), func(ref api.Ref) string {
 		if ref.PolicyKind() == r.Kind {
 			return ref.Key()
