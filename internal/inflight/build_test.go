@@ -147,9 +147,10 @@ func denials(d Result) []string {
 // met names what a write meets of what is in flight.
 func (s *harness) met(w Write) []string {
 	s.Helper()
-	t := evaluation{log: s.log, guard: s.guard, write: w, reader: s.log.begin(w)}
-	defer s.log.finish(t.reader)
-	_, entries := s.log.snapshot(&t, s.view)
+	t := evaluation{log: s.log, guard: s.guard, write: w, ref: w.Change.Object().Ref(), view: s.view}
+	s.log.begin(&t)
+	defer s.log.finish(&t)
+	_, entries := s.log.snapshot(&t)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.ref.String())

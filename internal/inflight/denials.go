@@ -70,7 +70,7 @@ func (e *evaluation) contended() Result {
 // in flight.
 func (e *evaluation) overQuota(d *guard.Decision) Result {
 	where := "to cluster-scoped objects"
-	if ns := e.reader.ref.Namespace; ns != "" {
+	if ns := e.ref.Namespace; ns != "" {
 		where = "in namespace " + ns
 	}
 	return retry(d, tooMuch("too many admitted writes not yet observed, by this user or "+where))

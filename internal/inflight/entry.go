@@ -28,7 +28,7 @@ type entry struct {
 	checkAfter time.Time // when to call ReadStored again
 	observedAt time.Time // of the first observation; set for entries in relisting
 	// endedAt is set when the write was observed or has expired, to the endSeq of that.
-	// The entry stays as long as there is a reader whose view may be older.
+	// The entry stays as long as an evaluation runs whose view may be older.
 	endedAt uint64
 	// footprint is that of the write alone, in all views since it was first traced; nil
 	// before.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
@@ -33,17 +34,18 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 		return Result{Decision: d}, err
 	}
 	e := evaluation{
-		log: l, guard: g, write: w, reader: l.begin(w), deadline: time.Now().Add(l.maxWait(ctx)),
+		log: l, guard: g, write: w, ref: w.Change.Object().Ref(), view: view, deadline: time.Now().Add(l.maxWait(ctx)),
 	}
-	defer l.finish(e.reader)
+	l.begin(&e)
+	defer l.finish(&e)
 	for repeated := false; ; repeated = true {
-		result, done, err := e.attempt(ctx, view)
+		result, err := e.attempt(ctx)
 		switch {
 		case errors.Is(err, errKindChanged), errors.Is(err, errPoliciesInFlight):
 			return e.kindChanged(err), nil
 		case repeated && ctx.Err() != nil: // the result is about the deadline
 			return e.contended(), nil
-		case done || err != nil:
+		case !errors.Is(err, errAgain):
 			return result, err
 		}
 	}
@@ -64,10 +66,17 @@ const maxExhaustive = 3
 
 // evaluation is the evaluation of one write.
 type evaluation struct {
-	log    *Log
-	guard  *guard.Guard
-	write  Write
-	reader *reader
+	log   *Log
+	guard *guard.Guard
+	write Write
+	ref   api.Ref
+	view  func() *snapshot.View // the current one
+	// since is the newest entry that it considers, and endSeq the last end of one. Both and
+	// observed belong to the log.
+	since, endSeq uint64
+	// observed are the observations of the object meanwhile: a write that the API
+	// server stored without waiting for the response is not tracked.
+	observed []snapshot.Observation
 	// footprint is that of the write in footprintView.
 	footprint     *effective.Footprint
 	footprintView *snapshot.View
@@ -75,51 +84,52 @@ type evaluation struct {
 	deadline time.Time
 }
 
-// attempt evaluates the write at one moment, and tracks it if it is admitted. It is not
-// done if the cache or the writes in flight have changed meanwhile.
-func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (result Result, done bool, err error) {
-	v, related := e.log.snapshot(e, view)
+// footprintIn returns the footprint of the write in a view.
+func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
+	if e.footprintView != v {
+		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
+	}
+	return e.footprint
+}
+
+// attempt evaluates the write at one moment, and tracks it if it is admitted. Its error is
+// errAgain if the cache or the writes in flight have changed meanwhile.
+func (e *evaluation) attempt(ctx context.Context) (Result, error) {
+	v, related := e.log.snapshot(e)
 	if err := e.write.checkKind(v); err != nil {
-		return result, false, err
+		return Result{}, err
 	}
 	if blocking := e.log.blocking(e.write, related); len(blocking) > 0 {
 		if e.wait(ctx, blocking, len(blocking)) {
-			return result, false, nil
+			return Result{}, errAgain
 		}
-		return result, false, fmt.Errorf("%s: %w", e.reader.ref, e.write.readingError())
+		return Result{}, fmt.Errorf("%s: %w", e.ref, e.write.readingError())
 	}
 	groups := e.groups(related)
 	if n := largest(groups); n > maxExhaustive && e.wait(ctx, related, n-maxExhaustive) {
-		return result, false, nil
+		return Result{}, errAgain
 	}
-	result, err = e.evaluateGroups(ctx, v, groups)
-	if _, unlisted := errors.AsType[*guard.UnlistedKindError](err); unlisted && len(related) > 0 && e.wait(ctx, related, 1) {
-		return result, false, nil // the kind is not listed because of a write in flight
+	result, err := e.evaluateGroups(ctx, v, groups)
+	// A kind may not be listed because of a write in flight.
+	_, unlisted := errors.AsType[*guard.UnlistedKindError](err)
+	switch {
+	case (unlisted && len(related) > 0 || err == nil && result.Retry) && e.wait(ctx, related, 1):
+		return Result{}, errAgain
+	case err != nil, result.Retry, result.Decision.Denied() && e.write.Enforcement.Denies(), !e.write.persistent():
+		return result, err
+	case ctx.Err() != nil && len(related) > 0: // the API server has given up
+		return e.contended(), nil
+	case ctx.Err() != nil:
+		return Result{}, fmt.Errorf("admit the write: %w: %w", effective.ErrTooMuch, ctx.Err())
 	}
-	if err != nil {
-		return result, false, err
+	switch err := e.log.admit(e, v, related); {
+	case !errors.Is(err, errOverQuota):
+		return result, err
+	case e.write.Enforcement.Denies():
+		return e.overQuota(result.Decision), nil
+	default:
+		return result, nil
 	}
-	if result.Retry {
-		return result, !e.wait(ctx, related, 1), nil
-	}
-	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() {
-		return result, true, nil
-	}
-	switch err := ctx.Err(); { // the API server has given up
-	case err != nil && len(related) > 0:
-		return e.contended(), true, nil
-	case err != nil:
-		return Result{}, false, fmt.Errorf("admit the write: %w: %w", effective.ErrTooMuch, err)
-	}
-	switch admission, err := e.log.admit(e, view, v, related, newEntry(e.write)); {
-	case err != nil:
-		return Result{}, false, err
-	case admission == stale:
-		return result, false, nil
-	case admission == quotaExceeded && e.write.Enforcement.Denies():
-		return e.overQuota(result.Decision), true, nil
-	}
-	return result, true, nil
 }
 
 // evaluateGroups evaluates the write without and with the related writes in flight.

@@ -3,13 +3,13 @@ package inflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -61,7 +61,7 @@ type Log struct {
 // tracked is what a Log has under its lock.
 type tracked struct {
 	Options Options
-	// busy counts entries and readers: observations while there are none, as at the
+	// busy counts entries and running evaluations: observations while there are none, as at the
 	// start, are ignored.
 	busy atomic.Int64
 
@@ -76,23 +76,12 @@ type tracked struct {
 	shares    shares // of the entries that have not ended
 	index     index  // of all entries
 	latency   latency
-	readers   map[*reader]bool
-	perObject map[api.Ref]int // entries and readers
+	running   map[*evaluation]bool
+	perObject map[api.Ref]int // entries and running evaluations
 	wake      chan struct{}   // closed when an entry ends
 	// pending reports whether a policy kind is being listed. It takes no lock.
 	pending  func(api.PolicyKind) bool
 	expiring chan struct{} // has a token when an entry is due
-}
-
-// reader is what the log keeps for an evaluation that is running.
-type reader struct {
-	ref api.Ref
-	// since is the newest entry that the evaluation considers, and endSeq the last end
-	// of one.
-	since, endSeq uint64
-	// observed are the observations of the object meanwhile: a write that the API
-	// server stored without waiting for the response is not tracked.
-	observed []snapshot.Observation
 }
 
 // New returns an empty log that receives observations from a store, which must not be
@@ -104,7 +93,7 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{tracked: tracked{
 		Options: o, shares: newShares(), index: newIndex(),
-		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
+		running: make(map[*evaluation]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
 		pending: s.Pending,
 	}}
 	s.BeforeChange(l.updateIndex)
@@ -166,7 +155,7 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 				changed = l.endObserved(e) || changed
 			}
 		}
-		for r := range l.readers {
+		for r := range l.running {
 			if r.ref == o.Ref {
 				r.observed = append(r.observed, o)
 			}
@@ -254,7 +243,7 @@ func (l *tracked) prune() {
 		return
 	}
 	oldest := l.seq
-	for r := range l.readers {
+	for r := range l.running {
 		oldest = min(oldest, r.since)
 	}
 	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool {
@@ -268,7 +257,7 @@ func (l *tracked) prune() {
 	})
 }
 
-// countObject adds to the count of entries and readers of an object.
+// countObject adds to the count of entries and running evaluations of an object.
 func (l *tracked) countObject(ref api.Ref, by int) {
 	l.busy.Add(int64(by))
 	if l.perObject[ref] += by; l.perObject[ref] == 0 {
@@ -277,36 +266,34 @@ func (l *tracked) countObject(ref api.Ref, by int) {
 }
 
 // begin registers an evaluation.
-func (l *Log) begin(w Write) *reader {
-	r := &reader{ref: w.Change.Object().Ref()}
+func (l *Log) begin(e *evaluation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.since = l.seq
-	l.readers[r] = true
-	l.countObject(r.ref, 1)
-	return r
+	e.since = l.seq
+	l.running[e] = true
+	l.countObject(e.ref, 1)
 }
 
 // finish removes an evaluation.
-func (l *Log) finish(r *reader) {
+func (l *Log) finish(e *evaluation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.readers, r)
-	l.countObject(r.ref, -1)
+	delete(l.running, e)
+	l.countObject(e.ref, -1)
 	l.prune()
 }
 
 // snapshot returns the current view and the entries in flight that are related to the
 // write. The view has all writes that were in flight and are not any more.
-func (l *Log) snapshot(e *evaluation, view func() *snapshot.View) (*snapshot.View, []*entry) {
+func (l *Log) snapshot(e *evaluation) (*snapshot.View, []*entry) {
 	if l.busy.Load() > 1 {
-		e.footprintIn(view()) // without the lock
+		e.footprintIn(e.view()) // without the lock
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	v := view() // with the lock, so that the index has the state of this view
-	e.reader.since, e.reader.endSeq = l.seq, l.endSeq
+	v := e.view() // with the lock, so that the index has the state of this view
+	e.since, e.endSeq = l.seq, l.endSeq
 	return v, l.related(e, v, v)
 }
 
@@ -320,7 +307,7 @@ func (l *tracked) related(e *evaluation, current, evaluatedOn *snapshot.View) []
 	l.index.retrace(current, l.updateCost)
 	var out []*entry
 	for other := range l.index.related(e.footprintIn(evaluatedOn)) {
-		if other.ref != e.reader.ref && (other.endedAt == 0 || other.endedAt > e.reader.endSeq) {
+		if other.ref != e.ref && (other.endedAt == 0 || other.endedAt > e.endSeq) {
 			out = append(out, other)
 		}
 	}
@@ -338,46 +325,42 @@ func (l *tracked) updateCost(e *entry) {
 	}
 }
 
-// admission is the result of an attempt to track a write.
-type admission int
-
-const (
-	// admitted: it is in flight, or does not need to be tracked.
-	admitted admission = iota
-	// stale: it is related to more entries than it was evaluated with.
-	stale
-	// quotaExceeded: its owner has used up its share.
-	quotaExceeded
+var (
+	// errAgain is returned if the cache or the writes in flight have changed since the
+	// write was evaluated.
+	errAgain = errors.New("the write has to be evaluated again")
+	// errOverQuota is returned if the owner of the write has used up its share.
+	errOverQuota = errors.New("too many writes in flight")
 )
 
-// admit tracks a write, unless it is related to more entries by now than it was evaluated
-// with. Its error is that of Write.Admissible, which is called also for a write that does
-// not have to be tracked: it was evaluated on the view of this replica all the same.
-func (l *Log) admit(
-	e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, added *entry,
-) (admission, error) {
+// admit tracks a write, unless it does not need to be. Its errors are errAgain, if it is
+// related to more entries by now than it was evaluated with, errOverQuota, and that of
+// Write.Admissible, which is called also for a write that does not have to be tracked: it was
+// evaluated on the view of this replica all the same.
+func (l *Log) admit(e *evaluation, evaluatedOn *snapshot.View, evaluatedWith []*entry) error {
+	added := newEntry(e.write)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	v := view()
+	v := e.view()
 	for _, other := range l.related(e, v, evaluatedOn) {
 		if !slices.Contains(evaluatedWith, other) {
-			return stale, nil
+			return errAgain
 		}
 	}
 	if err := e.write.admissible(); err != nil {
-		return stale, err
+		return err
 	}
 	added.setOwner(v)
 	switch {
-	case slices.ContainsFunc(e.reader.observed, added.observedBy), l.alreadyExists(added, v):
+	case slices.ContainsFunc(e.observed, added.observedBy), l.alreadyExists(added, v):
 	case !l.shares.admits(added.owner, added.cost, usage{l.Options.MaxWrites, l.Options.MaxBytes}):
-		return quotaExceeded, nil
+		return errOverQuota
 	default:
 		added.admittedAt = time.Now()
 		l.add(added)
 	}
-	return admitted, nil
+	return nil
 }
 
 // add adds an entry that was not admitted before the newest one.
@@ -452,12 +435,4 @@ func (l *tracked) due() []*entry {
 		}
 	}
 	return out
-}
-
-// footprintIn returns the footprint of the write in a view.
-func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
-	if e.footprintView != v {
-		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
-	}
-	return e.footprint
 }
