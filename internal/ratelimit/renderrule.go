@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"regexp"
+	"slices"
 
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -90,4 +91,39 @@ func grpcPart(pattern string) string {
 		return "[^/]+"
 	}
 	return "(?:" + pattern + ")"
+}
+
+// intersectHostnames returns the intersection of the hostnames of triggers and the hosts
+// of a path, "" for any; without hostnames it returns the hosts.
+func intersectHostnames(hostnames, hosts []string) []string {
+	if len(hostnames) == 0 {
+		return hosts
+	}
+	var out []string
+	for _, a := range hostnames {
+		for _, b := range hosts {
+			if both, ok := gateway.CommonHostname(a, b); ok {
+				out = append(out, both)
+			}
+		}
+	}
+	return out
+}
+
+// mostGeneral returns the hostnames that no other hostname includes, sorted; nil for
+// any.
+func mostGeneral(hosts map[string]bool) []string {
+	var out []string
+	for h := range hosts {
+		within := false
+		for other := range hosts {
+			both, ok := gateway.CommonHostname(h, other)
+			within = within || other != h && ok && both == h
+		}
+		if !within && h != "" {
+			out = append(out, h)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -1,6 +1,12 @@
 package ratelimit
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"overrule.dev/overrule/internal/editdistance"
+)
 
 // attribute is a node of the well-known data structure.
 type attribute struct {
@@ -24,17 +30,20 @@ var (
 
 var anyAttribute = &attribute{openEnded: true, selectable: true}
 
-func leaf() *attribute { return &attribute{selectable: true} }
+// with adds attributes that are values.
+func with(others map[string]*attribute, values ...string) map[string]*attribute {
+	for _, name := range values {
+		others[name] = &attribute{selectable: true}
+	}
+	return others
+}
 
 // peer is Envoy's AttributeContext.Peer, in its JSON names.
 func peer() *attribute {
-	return &attribute{example: "address", children: map[string]*attribute{
-		"address":     anyAttribute,
-		"service":     leaf(),
-		"labels":      {namePattern: label, example: "app"},
-		"principal":   leaf(),
-		"certificate": leaf(),
-	}}
+	return &attribute{example: "address", children: with(map[string]*attribute{
+		"address": anyAttribute,
+		"labels":  {namePattern: label, example: "app"},
+	}, "service", "principal", "certificate")}
 }
 
 // wellKnown is the data structure of the RFC's "Well-known selectors": Envoy's
@@ -46,21 +55,10 @@ var wellKnown = &attribute{children: map[string]*attribute{
 		"source":      peer(),
 		"destination": peer(),
 		"request": {example: "http.path", children: map[string]*attribute{
-			"time": {selectable: true, children: map[string]*attribute{"seconds": leaf(), "nanos": leaf()}},
-			"http": {example: "path", children: map[string]*attribute{
-				"id":       leaf(),
-				"method":   leaf(),
-				"headers":  {namePattern: header, example: "x-user"},
-				"path":     leaf(),
-				"host":     leaf(),
-				"scheme":   leaf(),
-				"query":    leaf(),
-				"fragment": leaf(),
-				"size":     leaf(),
-				"protocol": leaf(),
-				"body":     leaf(),
-				"raw_body": leaf(),
-			}},
+			"time": {selectable: true, children: with(map[string]*attribute{}, "seconds", "nanos")},
+			"http": {example: "path", children: with(map[string]*attribute{
+				"headers": {namePattern: header, example: "x-user"},
+			}, "id", "method", "path", "host", "scheme", "query", "fragment", "size", "protocol", "body", "raw_body")},
 		}},
 	}},
 	"auth": {openEnded: true, example: "identity.username", children: map[string]*attribute{
@@ -70,9 +68,59 @@ var wellKnown = &attribute{children: map[string]*attribute{
 		"response":      anyAttribute,
 		"callbacks":     anyAttribute,
 	}},
-	"ratelimit": {example: "domain", children: map[string]*attribute{
-		"domain":      leaf(),
+	"ratelimit": {example: "domain", children: with(map[string]*attribute{
 		"descriptors": {openEnded: true, example: "x"},
-		"hitsAddend":  leaf(),
-	}},
+	}, "domain", "hitsAddend")},
 }}
+
+// suggest returns the well-known selector that is closest to the segments, with typos
+// corrected and missing segments inserted. It is empty if none is close.
+func suggest(segments []string) string {
+	var s search
+	s.walk(wellKnown, nil, segments, 0, false)
+	return strings.Join(s.best, ".")
+}
+
+// search keeps the selector of the least cost; of several, the first by name.
+type search struct {
+	best []string
+	cost int
+}
+
+func (s *search) consider(cost int, path ...[]string) {
+	if s.best != nil && cost >= s.cost {
+		return
+	}
+	s.cost, s.best = cost, []string{}
+	for _, part := range path {
+		s.best = append(s.best, part...)
+	}
+}
+
+// walk tries the rest of the segments below an attribute. After an inserted segment
+// only known children are tried: an open-ended attribute would allow anything.
+func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool) {
+	switch {
+	case len(rest) == 0:
+		if p.selectable {
+			s.consider(cost, path)
+		}
+		return
+	case p.namePattern != nil:
+		s.consider(cost, path, rest) // the rest is one name
+		return
+	}
+	names := sortedKeys(p.children)
+	for _, name := range names {
+		next := append(slices.Clip(path), name)
+		if d, near := editdistance.Typo(rest[0], name); near {
+			s.walk(p.children[name], next, rest[1:], cost+d, false)
+		}
+		if len(p.children[name].children) > 0 {
+			s.walk(p.children[name], next, rest, cost+1, true)
+		}
+	}
+	if p.openEnded && !inserted && editdistance.Closest(rest[0], names) == "" {
+		s.consider(cost, path, rest)
+	}
+}

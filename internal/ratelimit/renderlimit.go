@@ -1,6 +1,9 @@
 package ratelimit
 
 import (
+	"bytes"
+	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,4 +111,76 @@ func (l *Limit) UnsetSelectors() []string {
 		}
 	}
 	return out
+}
+
+// conditionsOf returns the conditions of a limit in the syntax of the rate limit service:
+// one that binds it to its rules, one on hostnames, and its own.
+func conditionsOf(id string, l *Limit) []string {
+	all := []Condition{{Selector: bindingDescriptor, Operator: Equals, Value: id}}
+	if same := l.commonHostnames(); same != nil {
+		all = append(all, hostCondition(same))
+	}
+	all = append(all, l.When...)
+	out := make([]string, len(all))
+	for i, c := range all {
+		out[i] = c.String()
+	}
+	return out
+}
+
+// operatorSymbols are the operators in the syntax of the rate limit service.
+var operatorSymbols = map[Operator]string{
+	Equals: "==", NotEquals: "!=", Exists: "exists", NotExists: "nexists",
+	MatchesRE: "matches", Includes: "incl", NotInclude: "excl",
+}
+
+// String returns the condition in the syntax of the rate limit service: `a.b != "x"`.
+func (c Condition) String() string {
+	text := c.Selector + " " + operatorSymbols[c.Operator]
+	if c.Operator == Exists || c.Operator == NotExists {
+		return text
+	}
+	return text + " " + quoteJSON(c.Value)
+}
+
+// quoteJSON returns a string as JSON, without escapes for HTML.
+func quoteJSON(text string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string can always be encoded
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// commonHostnames returns the hostnames of the triggers, sorted, if all triggers have the
+// same; nil if they have none, or different ones. Common hostnames become a condition of
+// the service; otherwise the gateway's action restricts the hosts of each rule.
+func (l *Limit) commonHostnames() []string {
+	var same []string
+	for i := range l.Triggers {
+		names := slices.Sorted(slices.Values(l.Triggers[i].Hostnames))
+		if i > 0 && !slices.Equal(same, names) {
+			return nil
+		}
+		same = names
+	}
+	return same
+}
+
+// hostCondition returns the condition that a request is for one of several hostnames. A
+// single hostname without a wildcard is compared; otherwise the condition is one regular
+// expression, so that the hostnames share a counter.
+func hostCondition(hostnames []string) Condition {
+	if len(hostnames) == 1 && !strings.HasPrefix(hostnames[0], "*") {
+		return Condition{Selector: hostSelector, Operator: Equals, Value: hostnames[0]}
+	}
+	alternatives := make([]string, len(hostnames))
+	for i, h := range hostnames {
+		suffix, wild := strings.CutPrefix(h, "*")
+		alternatives[i] = regexp.QuoteMeta(suffix)
+		if wild {
+			alternatives[i] = "[^.].*" + alternatives[i] // any number of labels, at least one
+		}
+	}
+	return Condition{Selector: hostSelector, Operator: MatchesRE, Value: "^(" + strings.Join(alternatives, "|") + ")$"}
 }
