@@ -148,8 +148,11 @@ func (k *Kinds) RemoveDefinition(o *Object) error {
 // Unknown fields are errors: a profile that is understood only in part would
 // misread policies.
 func (k *Kinds) AddProfile(o *Object, created int64, resetCreation bool) error {
-	p, err := o.profile()
-	if err != nil {
+	if o.Name == "" {
+		return o.At.errorf("%s: metadata.name is required", o.Kind.Kind)
+	}
+	p := new(policykind.Profile)
+	if err := o.decode(o.content, func(data []byte) error { return unmarshalStrict(data, &p.PolicyProfile) }); err != nil {
 		return err
 	}
 	p.Created = created
@@ -169,31 +172,13 @@ func (k *Kinds) AddProfile(o *Object, created int64, resetCreation bool) error {
 
 // Definition decodes a CustomResourceDefinition.
 func (o *Object) Definition() (*policykind.Definition, error) {
-	data, err := json.Marshal(o.content)
-	if err != nil {
-		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
-	}
 	d := new(policykind.Definition)
-	if err := json.Unmarshal(data, &d.CustomResourceDefinition); err != nil {
-		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
+	err := o.decode(o.content, func(data []byte) error { return json.Unmarshal(data, &d.CustomResourceDefinition) })
+	if err != nil {
+		return nil, err
 	}
 	if d.Spec.Group == "" || d.Spec.Names.Kind == "" {
 		return nil, o.At.errorf("%s: %w", o, errors.New("spec.group and spec.names.kind are required"))
 	}
 	return d, nil
-}
-
-func (o *Object) profile() (*policykind.Profile, error) {
-	if o.Name == "" {
-		return nil, o.At.errorf("%s: metadata.name is required", o.Kind.Kind)
-	}
-	data, err := json.Marshal(o.content)
-	if err != nil {
-		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
-	}
-	p := new(policykind.Profile)
-	if err := unmarshalStrict(data, &p.PolicyProfile); err != nil {
-		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
-	}
-	return p, nil
 }

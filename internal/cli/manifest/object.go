@@ -179,23 +179,31 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, resetCrea
 	if _, err := time.Parse(time.RFC3339, o.created); o.created != "" && err != nil {
 		return nil, o.At.errorf("%s: invalid metadata.creationTimestamp %q: must be an RFC 3339 time such as 2026-01-31T12:00:00Z", o, o.created)
 	}
-	data, err := json.Marshal(o.withNamespace(o.Ref(kinds, namespace).Namespace, resetCreation))
-	if err != nil {
-		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
-	}
-	err = validateTypes(o.Kind, data)
 	var out snapshot.Object
-	switch {
-	case err != nil:
-	case kinds.Selectable(o.Kind):
-		out, err = snapshot.DecodeLabels(o.Kind, data)
-	default:
-		out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
-	}
+	err := o.decode(o.withNamespace(o.Ref(kinds, namespace).Namespace, resetCreation), func(data []byte) error {
+		err := validateTypes(o.Kind, data)
+		switch {
+		case err != nil:
+		case kinds.Selectable(o.Kind):
+			out, err = snapshot.DecodeLabels(o.Kind, data)
+		default:
+			out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
+		}
+		return err
+	})
+	return out, err
+}
+
+// decode decodes the content of the object, which is passed as JSON.
+func (o *Object) decode(content map[string]any, into func([]byte) error) error {
+	data, err := json.Marshal(content)
 	if err != nil {
-		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
+		return o.At.errorf("encode %s as JSON: %w", o, err)
 	}
-	return out, nil
+	if err := into(data); err != nil {
+		return o.At.errorf("%s is invalid: %w; correct the field", o, err)
+	}
+	return nil
 }
 
 // withNamespace returns the content with the namespace that the API server would

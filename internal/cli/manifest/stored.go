@@ -5,8 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -107,21 +107,15 @@ func (k *Kinds) Validates(ref api.PolicyKind) bool { return k.Defined(ref) || k.
 func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, []Problem, []error) {
 	errs := s.define(kinds)
 	stored, failed := make([]Stored, len(s.Objects)), make([]error, len(s.Objects))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				o := s.Objects[i]
-				stored[i], failed[i] = o.Store(ctx, kinds.CRD(o.Kind), nil, namespace)
-			}
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, o := range s.Objects {
+		workers.Go(func() error {
+			stored[i], failed[i] = o.Store(ctx, kinds.CRD(o.Kind), nil, namespace)
+			return nil
 		})
 	}
-	for i := range s.Objects {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = workers.Wait() // the errors are in failed
 	out := &Set{}
 	var problems []Problem
 	for i, o := range stored {
