@@ -57,8 +57,8 @@ type Reconciler struct {
 	// configurations that users apply leave out, and whether they lack the CA.
 	Static    bool
 	Authority Authority
-	// Tokens, if set, provides the token of the paths. Nothing is written until there
-	// is one.
+	// Tokens provides the token of the paths, unless Static is set. Nothing is written until
+	// there is one.
 	Tokens TokenSource
 	// ExternalCABundle reports whether another client, such as cert-manager's
 	// cainjector, writes the caBundle: then the existing one is kept. nil means never.
@@ -119,7 +119,10 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	defer r.end()
 	for ctx.Err() == nil {
 		// Taken before the state is read, so that no change is missed.
-		bundle, token := r.Authority.Changed(), r.tokenChanged()
+		bundle, token := r.Authority.Changed(), (<-chan struct{})(nil)
+		if !r.Static {
+			token = r.Tokens.Changed()
+		}
 		r.report(ctx, r.reconcile(ctx))
 		select {
 		case <-ctx.Done():
@@ -138,16 +141,9 @@ func (r *Reconciler) end() {
 	r.written = nil
 	r.problem.set(logr.Discard(), nil)
 	r.Authority.Published(nil)
-	if r.Tokens != nil {
+	if !r.Static {
 		r.Tokens.Published("")
 	}
-}
-
-func (r *Reconciler) tokenChanged() <-chan struct{} {
-	if r.Tokens == nil {
-		return nil
-	}
-	return r.Tokens.Changed()
 }
 
 func (r *Reconciler) reached() bool {
@@ -177,20 +173,26 @@ func (r *Reconciler) report(ctx context.Context, err error) {
 
 // reconcile writes both configurations, or checks static ones.
 func (r *Reconciler) reconcile(ctx context.Context) error {
-	c, err := r.wanted()
-	if err != nil {
-		return err
-	}
-	if r.Static {
+	c, known := r.Configuration, false
+	c.PolicyResources, known = r.PolicyResources()
+	c.CABundle = r.Authority.CABundle()
+	switch {
+	case !known:
+		return fmt.Errorf("policy kinds are not discovered: %w", errNotReady)
+	case r.Static:
 		return r.checkStatic(ctx, c)
 	}
+	c.Token = r.Tokens.Token()
 	external := r.ExternalCABundle != nil && r.ExternalCABundle()
 	switch {
+	case c.Token == "":
+		return fmt.Errorf("no path token: %w", errNotReady)
 	case external:
 		c.CABundle = nil
 	case len(c.CABundle) == 0:
 		return fmt.Errorf("no CA bundle: %w", errNotReady)
 	}
+	var err error
 	if c.namespaceUID, err = r.owner(ctx); err != nil {
 		return err
 	}
@@ -204,31 +206,12 @@ func (r *Reconciler) reconcile(ctx context.Context) error {
 	if err := r.write(ctx, both, written{c, r.reached()}, external); err != nil {
 		return err
 	}
-	if r.Tokens != nil {
-		r.Tokens.Published(c.Token)
-	}
+	r.Tokens.Published(c.Token)
 	if external {
 		return r.checkBundles(both)
 	}
 	r.Authority.Published(c.CABundle)
 	return nil
-}
-
-// wanted returns the configuration with the current policy kinds, CA bundle and token.
-func (r *Reconciler) wanted() (Configuration, error) {
-	c := r.Configuration
-	resources, known := r.PolicyResources()
-	c.PolicyResources, c.CABundle = resources, r.Authority.CABundle()
-	if r.Tokens != nil {
-		c.Token = r.Tokens.Token()
-	}
-	switch {
-	case !known:
-		return c, fmt.Errorf("policy kinds are not discovered: %w", errNotReady)
-	case r.Tokens != nil && c.Token == "":
-		return c, fmt.Errorf("no path token: %w", errNotReady)
-	}
-	return c, nil
 }
 
 // owner returns the uid of our namespace. If that is deleted, the configurations are too,

@@ -84,8 +84,9 @@ func serve(t *testing.T) *service {
 		CAValidity: 18 * time.Second, LeafValidity: 6 * time.Second, Log: testr.New(t),
 	})
 	s.authority = &recordingAuthority{Authority: authority}
+	tokens := certs.NewPathTokens(client.CoreV1(), ownNamespace, "overrule-path", testr.New(t))
 	registrar := &webhookconfig.Reconciler{
-		Client: client, Authority: s.authority, Changed: s.changed, Log: testr.New(t),
+		Client: client, Authority: s.authority, Tokens: tokens, Changed: s.changed, Log: testr.New(t),
 		Configuration: webhookconfig.Configuration{
 			Name: "overrule", Namespace: ownNamespace, Service: "overrule", Port: port, FailurePolicy: admissionregistrationv1.Fail,
 		},
@@ -98,10 +99,11 @@ func serve(t *testing.T) *service {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	t.Cleanup(broadcaster.Shutdown)
-	server := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule")).Handler(), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule"), tokens).Handler(), ReadHeaderTimeout: time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
 	var crew sync.WaitGroup
 	crew.Go(func() { assert.NoError(t, authority.Start(ctx)) })
+	crew.Go(func() { assert.NoError(t, tokens.Start(ctx)) })
 	crew.Go(func() { assert.NoError(t, registrar.Start(ctx)) })
 	crew.Go(func() {
 		assert.ErrorIs(t, server.Serve(tls.NewListener(listener, certs.TLSConfig(authority))), http.ErrServerClosed)
@@ -115,7 +117,7 @@ func serve(t *testing.T) *service {
 }
 
 // hooks returns a server with an empty store: it denies policies that cannot be decoded.
-func hooks(t *testing.T, recorder webhook.EventRecorder) *webhook.Server {
+func hooks(t *testing.T, recorder webhook.EventRecorder, tokens webhook.Tokens) *webhook.Server {
 	t.Helper()
 	s := snapshot.New()
 	kinds := policykind.BuiltinKinds()
@@ -123,7 +125,7 @@ func hooks(t *testing.T, recorder webhook.EventRecorder) *webhook.Server {
 		s.AddKind(k)
 		s.KindListed(k.Ref())
 	}
-	return webhook.New(webhook.Options{Store: s, Guard: &guard.Guard{Engine: effective.NewEngine()}, Events: recorder, Log: testr.New(t)})
+	return webhook.New(webhook.Options{Store: s, Guard: &guard.Guard{Engine: effective.NewEngine()}, Events: recorder, Tokens: tokens, Log: testr.New(t)})
 }
 
 // configured is a field of both configurations.

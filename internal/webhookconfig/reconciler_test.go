@@ -99,7 +99,7 @@ func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *
 	c := configuration()
 	c.CABundle, c.Policies = nil, nil
 	o.Reconciler = &Reconciler{
-		Client: o.api, Configuration: c, Authority: o.authority, Changed: o.changed, Log: o.log.Logger(),
+		Client: o.api, Configuration: c, Authority: o.authority, Tokens: fakeTokens{newFakeAuthority(testToken)}, Changed: o.changed, Log: o.log.Logger(),
 		PolicyResources: func() (PolicyResources, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/cert"
 )
 
@@ -55,8 +56,7 @@ func (r *registration) lacks() []string {
 // uncovered names the resources that rules do not cover, each with its operation, "" for
 // none: writes of these are not evaluated.
 func uncovered(want, live []admissionregistrationv1.RuleWithOperations) string {
-	covered := coverage(live)
-	missing := slices.DeleteFunc(coverage(want), func(what string) bool { return slices.Contains(covered, what) })
+	missing := sets.List(coverage(want).Difference(coverage(live)))
 	const maxNamed = 5
 	if n := len(missing) - maxNamed; n > 0 {
 		missing = append(missing[:maxNamed], fmt.Sprintf("and %d more", n))
@@ -64,20 +64,19 @@ func uncovered(want, live []admissionregistrationv1.RuleWithOperations) string {
 	return strings.Join(missing, ", ")
 }
 
-// coverage returns what rules of ours cover, sorted: "CREATE httproutes.gateway.networking.k8s.io".
-func coverage(rules []admissionregistrationv1.RuleWithOperations) []string {
-	var out []string
+// coverage returns what rules of ours cover: "CREATE httproutes.gateway.networking.k8s.io".
+func coverage(rules []admissionregistrationv1.RuleWithOperations) sets.Set[string] {
+	out := sets.New[string]()
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, operation := range rule.Operations {
-					out = append(out, strings.TrimSuffix(string(operation)+" "+resource+"."+group, "."))
+					out.Insert(strings.TrimSuffix(string(operation)+" "+resource+"."+group, "."))
 				}
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // containsCAs reports whether a bundle has all the CAs of ours, which may be empty.

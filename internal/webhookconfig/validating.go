@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Validating returns the validating configuration. It has one webhook for most writes,
@@ -71,12 +72,7 @@ func (c Configuration) definitions() webhook {
 // Gateway API and of our own kinds, sorted. The writes of all definitions of their groups
 // are evaluated.
 func (c Configuration) Definitions() []string {
-	var out []string
-	for _, r := range slices.Concat(CoreResources(), c.Policies, c.Selectable) {
-		out = append(out, r.Resource+"."+r.Group)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return texts(slices.Concat(CoreResources(), c.Policies, c.Selectable), func(r Resource) string { return r.Resource + "." + r.Group })
 }
 
 // otherVersions returns the webhook of subresources of policies that are written in
@@ -85,15 +81,14 @@ func (c Configuration) Definitions() []string {
 func (c Configuration) otherVersions() webhook {
 	return validating(c.webhook("versions."+validateWebhook, PathValidate, rules(c.Subresources, admissionregistrationv1.Update),
 		condition("other-version", "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
-			celList(c.readVersions())+")")))
+			celList(texts(c.Policies, func(r Resource) string { return r.Group + "/" + r.Version + "/" + r.Resource }))+")")))
 }
 
-// readVersions returns the resources of policies, each in the version that is read.
-func (c Configuration) readVersions() []string {
-	var out []string
-	for _, r := range c.Policies {
-		out = append(out, r.Group+"/"+r.Version+"/"+r.Resource)
+// texts returns the texts of resources, sorted, each once.
+func texts(all []Resource, text func(Resource) string) []string {
+	out := sets.New[string]()
+	for _, r := range all {
+		out.Insert(text(r))
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return sets.List(out)
 }
