@@ -50,7 +50,7 @@ func write[D any](p Printer, list D, show func(*textWriter, D)) error {
 	default:
 		w := textWriter{color: p.Color, tree: p.Format == Tree}
 		show(&w, list)
-		text = []byte(w.text.String())
+		text, err = []byte(w.text.String()), w.err
 	}
 	if err != nil {
 		return fmt.Errorf("write %T as %s: %w", list, p.Format, err)

@@ -1,7 +1,6 @@
 package printers
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,43 +22,28 @@ var RenderedFormats = []Format{Documents, JSON, YAML}
 
 // Rendered writes rendered limits as JSON, as YAML, else as documents.
 func (p Printer) Rendered(items []api.RenderedLimits) error {
-	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: nonNil(items)}
-	if p.Format == JSON || p.Format == YAML {
-		return write(p, all, nil)
-	}
-	var out bytes.Buffer
-	for i := range all.Items {
-		if err := writeDocuments(&out, all, i); err != nil {
-			return fmt.Errorf("write %s as documents: %w", heading(all, i), err)
-		}
-	}
-	if _, err := p.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
+	return write(p, &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: nonNil(items)}, writeDocuments)
 }
 
-// writeDocuments writes the two documents of an item, each below a comment that
+// writeDocuments writes the two documents of each item, each below a comment that
 // names its gateway.
-func writeDocuments(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
-	item := &all.Items[i]
-	for _, document := range []any{
-		struct {
-			GatewayActions []api.GatewayAction `json:"gateway_actions"`
-		}{item.GatewayActions},
-		struct {
-			Limits []api.RenderedLimit `json:"limits"`
-		}{item.Limits},
-	} {
-		if out.Len() > 0 {
-			out.WriteString("---\n")
-		}
-		out.WriteString("# " + heading(all, i) + "\n")
-		if err := writeOrdered(out, document); err != nil {
-			return err
+func writeDocuments(w *textWriter, all *api.RenderedLimitsList) {
+	for i, item := range all.Items {
+		for _, document := range []any{
+			struct {
+				GatewayActions []api.GatewayAction `json:"gateway_actions"`
+			}{item.GatewayActions},
+			struct {
+				Limits []api.RenderedLimit `json:"limits"`
+			}{item.Limits},
+		} {
+			if w.text.Len() > 0 {
+				w.text.WriteString("---\n")
+			}
+			w.text.WriteString("# " + heading(all, i) + "\n")
+			w.err = errors.Join(w.err, writeOrdered(&w.text, document))
 		}
 	}
-	return nil
 }
 
 // heading returns the gateway or the Service of an item, and its policy kind if

@@ -31,6 +31,7 @@ const (
 // textWriter collects human-readable output.
 type textWriter struct {
 	text  strings.Builder
+	err   error
 	color bool
 	tree  bool // in the format Tree
 }
