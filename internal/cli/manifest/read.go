@@ -97,20 +97,9 @@ func listFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	root, err := filepath.EvalSymlinks(path) // WalkDir does not follow a link at its root
-	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", path, err)
-	}
-	files, err := walkDir(root)
+	files, err := walkDir(path + string(filepath.Separator)) // with it, a link at the root is followed
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
-	}
-	for i, file := range files {
-		below, err := filepath.Rel(root, file)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
-		}
-		files[i] = filepath.Join(path, below)
 	}
 	return files, nil
 }
