@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -61,19 +62,12 @@ func (l *Log) Import(writes []ImportedWrite, view func() *snapshot.View) error {
 	if len(l.entries) > l.endedCount {
 		return errNotEmpty
 	}
-	now, v, oldest := time.Now(), view(), time.Duration(0)
+	now, v, age := time.Now(), view(), time.Duration(math.MaxInt64)
 	for _, w := range writes {
-		oldest = max(oldest, w.Age)
-	}
-	admittedAt := now.Add(-oldest)
-	for _, w := range writes {
-		// Each is at most as old as the one before it.
-		if at := now.Add(-max(w.Age, 0)); at.After(admittedAt) {
-			admittedAt = at
-		}
+		age = min(age, max(w.Age, 0)) // each is at most as old as the one before it
 		e := newEntry(w.Write)
 		e.setOwner(v)
-		e.admittedAt = admittedAt
+		e.admittedAt = now.Add(-age)
 		l.add(e)
 	}
 	return nil

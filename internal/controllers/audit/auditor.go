@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
@@ -37,7 +38,7 @@ type Options struct {
 	Violations func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error)
 	// Events records violations that are new since the first run, on the leader; nil
 	// for none.
-	Events Recorder
+	Events events.EventRecorder
 	// Leading reports whether this replica is the leader.
 	Leading func() bool
 	// Locate returns a complete reference to an object for an Event, with its uid; nil

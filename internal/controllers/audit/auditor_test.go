@@ -96,7 +96,7 @@ func (s *auditFixture) audit(ctx context.Context, v *snapshot.View, scope effect
 	return out, err
 }
 
-// Eventf implements Recorder.
+// Eventf implements events.EventRecorder.
 func (s *auditFixture) Eventf(about, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	ref, _ := about.(*corev1.ObjectReference)
 	s.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -20,12 +19,6 @@ const (
 	// or an Event each.
 	maxReported = 20
 )
-
-// Recorder records Kubernetes Events without blocking, as that of a controller-runtime
-// manager does.
-type Recorder interface {
-	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
-}
 
 // Locate returns a complete reference to an object, including the uid that "kubectl
 // describe" finds Events by.
