@@ -1,6 +1,7 @@
 package graph
 
 import (
+	_ "embed" // the stylesheet
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -27,7 +28,7 @@ func (g *Graph) SVG(link Link) string {
 	width := max(l.width, maxText*charWidth*0.92+2*margin)
 	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-labelledby="title desc" class="overrule">`, width, height, width, height)
 	s.printf("<title id=\"title\">Effective policies</title><desc id=\"desc\">%s</desc>", escape(g.description()))
-	s.printf("<style>%s</style>", style)
+	s.printf("<style>\n%s</style>", style)
 	s.printf(`<rect class="page" width="%.0f" height="%.0f"/>`, width, height)
 	titles := laneTitles()
 	for _, c := range l.columns {
@@ -192,27 +193,7 @@ func (g *Graph) description() string {
 	return countOf("path", g.Paths) + ", " + countOf("object", objects) + ", " + countOf("policy", len(policies)) + ". " + g.Collapsed
 }
 
-const style = `
-.overrule{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;--ink:#1c2430;--soft:#566070;--page:#fff;--line:#7b8796;--target:#eef4ff;--target-line:#3b6fb6;--note:#fff9e3;--note-line:#8a6d14;--effective:#eaf7ed;--effective-line:#2e7d43;--lost:#a1260d}
-@media(prefers-color-scheme:dark){.overrule{--ink:#e6eaf0;--soft:#a3adba;--page:#14181f;--line:#7f8a99;--target:#1b2a42;--target-line:#6f9fe0;--note:#33290f;--note-line:#d1ab45;--effective:#14301d;--effective-line:#63b97a;--lost:#ff9b85}}
-.overrule text{fill:var(--ink);white-space:pre}
-.overrule .page{fill:var(--page)}
-.overrule .lane{font-weight:600;fill:var(--soft)}
-.overrule .kind,.overrule .comment,.overrule .legend{fill:var(--soft)}
-.overrule .name{font-weight:700}
-.overrule .status{font-style:italic}
-.overrule .lost{text-decoration:line-through;fill:var(--lost)}
-.overrule g rect{stroke-width:1.5}
-.overrule .target rect{fill:var(--target);stroke:var(--target-line)}
-.overrule .note rect{fill:var(--note);stroke:var(--note-line)}
-.overrule .note.overrides rect{stroke-width:4}
-.overrule .note.inactive rect{stroke-dasharray:5 4}
-.overrule .effective rect{fill:var(--effective);stroke:var(--effective-line)}
-.overrule path{fill:none;stroke:var(--line);stroke-width:1.5}
-.overrule path.result{stroke-dasharray:2 4}
-.overrule path.overrides{stroke:var(--note-line);stroke-width:5}
-.overrule path.defaults{stroke:var(--note-line)}
-.overrule path.inactive{stroke:var(--note-line);stroke-dasharray:5 4}
-.overrule path.tip{fill:var(--note-line);stroke:none}
-.overrule a:focus-visible rect,.overrule a:hover rect{stroke:var(--ink);stroke-width:3}
-`
+// style is the stylesheet of the picture.
+//
+//go:embed svg.css
+var style string
