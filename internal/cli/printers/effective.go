@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
@@ -37,9 +39,8 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 		for _, u := range item.Unprotected {
 			rows = append(rows, []cell{kind, path, {"no " + u.Group, red}, plainCell(""), plainCell(""), {unprotectedText(u), dim}})
 		}
-		values := valuesOf(item)
 		for _, r := range sortByItem(item.Rules) {
-			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {shown(values(r.Rule), r.Redacted, shortValue), dim}})
+			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {shown(valueOf(item, r), r.Redacted, shortValue), dim}})
 		}
 	}
 	return rows
@@ -55,14 +56,8 @@ func none(item api.EffectivePolicy) string {
 
 // sortByItem returns rules in the order of their items, if the spec is a list.
 func sortByItem(rules []api.RuleOrigin) []api.RuleOrigin {
-	place := func(r api.RuleOrigin) int {
-		if r.Item == nil {
-			return 0
-		}
-		return *r.Item
-	}
 	out := slices.Clone(rules)
-	slices.SortStableFunc(out, func(a, b api.RuleOrigin) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(out, func(a, b api.RuleOrigin) int { return cmp.Compare(ptr.Deref(a.Item, 0), ptr.Deref(b.Item, 0)) })
 	return out
 }
 
@@ -72,39 +67,6 @@ func ruleName(r api.RuleOrigin) string {
 		return r.Rule
 	}
 	return fmt.Sprintf("%d.", *r.Item+1)
-}
-
-// valuesOf returns a function that returns the value of a rule of an effective
-// policy.
-func valuesOf(item api.EffectivePolicy) func(rule string) any {
-	spec, ok := item.Spec.(map[string]any)
-	if !ok {
-		return func(rule string) any { return collectedSpec(item, rule) }
-	}
-	own := make(map[string]any)
-	for _, r := range item.Rules {
-		if r.Value != nil {
-			own[r.Rule] = r.Value
-		}
-	}
-	return func(rule string) any {
-		if value, ok := own[rule]; ok {
-			return value
-		}
-		return valueAt(item, spec, rule)
-	}
-}
-
-// collectedSpec returns the spec of the policy behind a rule, in kinds whose
-// policies are collected in a list.
-func collectedSpec(item api.EffectivePolicy, rule string) any {
-	specs, _ := item.Spec.([]any)
-	for _, r := range item.Rules {
-		if r.Rule == rule && r.Item != nil && *r.Item < len(specs) {
-			return specs[*r.Item]
-		}
-	}
-	return nil
 }
 
 func (w *textWriter) effectiveNodes(items []api.EffectivePolicy) *node {
@@ -120,13 +82,12 @@ func (w *textWriter) effectiveNodes(items []api.EffectivePolicy) *node {
 }
 
 func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
-	values := valuesOf(item)
 	for _, r := range sortByItem(item.Rules) {
 		sign := " ="
 		if r.Item != nil {
 			sign = ""
 		}
-		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(values(r.Rule), r.Redacted, shortValue)),
+		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(valueOf(item, r), r.Redacted, shortValue)),
 			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
 	for _, u := range item.Unprotected {

@@ -8,13 +8,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// valueAt returns the value in a spec at the key of a rule, nil if there is none.
-func valueAt(item api.EffectivePolicy, spec map[string]any, rule string) any {
+// valueOf returns the value of a rule of an effective policy, nil if there is none: of a kind
+// whose policies are collected in a list, the spec of the policy.
+func valueOf(item api.EffectivePolicy, r api.RuleOrigin) any {
+	specs, _ := item.Spec.([]any)
+	switch {
+	case r.Value != nil:
+		return r.Value
+	case r.Item != nil && *r.Item < len(specs):
+		return specs[*r.Item]
+	default:
+		return valueAt(item, r.Rule)
+	}
+}
+
+// valueAt returns the value in the spec at the key of a rule.
+func valueAt(item api.EffectivePolicy, rule string) any {
 	key, err := merge.ParseKey(rule)
 	if err != nil {
 		return nil
 	}
-	var at any = spec
+	at := item.Spec
 	segments := key.Segments()
 	for i, segment := range segments {
 		switch value := at.(type) {
