@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -136,22 +137,13 @@ func (r *registration) apply(ctx context.Context) (*WebhookConfig, error) {
 func (r *registration) withhold() {
 	for i := range r.want.Webhooks {
 		w := &r.want.Webhooks[i]
-		if h := r.live.webhook(w.Name); w.Name != reviewWebhook && (h == nil || !fails(h) || serviceOf(h) != serviceOf(w)) {
+		h := ptr.Deref(r.live.webhook(w.Name), webhook{})
+		was, is := ptr.Deref(h.ClientConfig.Service, admissionregistrationv1.ServiceReference{}), w.ClientConfig.Service
+		fails := ptr.Deref(h.FailurePolicy, "") == admissionregistrationv1.Fail && was.Namespace == is.Namespace && was.Name == is.Name
+		if w.Name != reviewWebhook && !fails {
 			w.FailurePolicy = new(admissionregistrationv1.Ignore)
 		}
 	}
-}
-
-func fails(h *webhook) bool {
-	return h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Fail
-}
-
-// serviceOf returns the Service that a webhook points to, "" for none.
-func serviceOf(h *webhook) string {
-	if s := h.ClientConfig.Service; s != nil {
-		return s.Namespace + "/" + s.Name
-	}
-	return ""
 }
 
 // leaveOthers leaves out the namespaceSelectors that others hold, such as a cloud that
@@ -160,10 +152,7 @@ func serviceOf(h *webhook) string {
 // of the first one, which is ours until the other client has written its own: left out,
 // it would be removed, and every call would fail meanwhile.
 func (r *registration) leaveOthers(externalCABundle bool) {
-	var bundle []byte
-	if first := r.live.webhook(r.want.Webhooks[0].Name); first != nil {
-		bundle = first.ClientConfig.CABundle
-	}
+	bundle := ptr.Deref(r.live.webhook(r.want.Webhooks[0].Name), webhook{}).ClientConfig.CABundle
 	for i := range r.want.Webhooks {
 		w := &r.want.Webhooks[i]
 		if r.othersHold(w.Name, "namespaceSelector") {

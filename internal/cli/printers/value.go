@@ -1,10 +1,10 @@
 package printers
 
 import (
+	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/merge"
 )
 
@@ -69,10 +69,7 @@ func keysBelow(rules []api.RuleOrigin, prefix []string) []string {
 func byPath(items []api.EffectivePolicy) []api.EffectivePolicy {
 	out := slices.Clone(items)
 	slices.SortStableFunc(out, func(a, b api.EffectivePolicy) int {
-		if c := api.ComparePaths(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return effective.CompareItems(a, b)
+		return cmp.Or(api.ComparePaths(a.Path, b.Path), api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind))
 	})
 	return out
 }
