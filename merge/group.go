@@ -7,7 +7,7 @@ func groupEnd(layers []Layer, start int) int {
 	if first.SameTarget == SameTargetHierarchical {
 		return end
 	}
-	for end < len(layers) && layers[end].Level == first.Level && layers[end].SameTarget == first.SameTarget {
+	for end < len(layers) && layers[end].Beside(first) && layers[end].SameTarget == first.SameTarget {
 		end++
 	}
 	return end

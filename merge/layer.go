@@ -30,6 +30,9 @@ type Layer struct {
 	SameTarget SameTarget
 }
 
+// Beside reports whether two layers of a path are on the same target.
+func (l *Layer) Beside(o *Layer) bool { return l.Level == o.Level && l.Depth == o.Depth }
+
 // Reading is how a block is applied.
 type Reading struct {
 	// Block is what it acts as: Bare, Defaults or Overrides.

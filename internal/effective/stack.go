@@ -73,7 +73,7 @@ func partOf(p *policykind.Policy, path *gateway.Path) int {
 // matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a layer, b merge.Layer) bool {
-		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Part == b.Part && a.Tier == b.Tier && (a.As == b.As || appliedAs(a.As) == appliedAs(b.As))
+		return a.Policy == b.Policy && a.Level == b.Level && a.Depth == b.Depth && a.Place == b.Place && a.Part == b.Part && a.Tier == b.Tier && (a.As == b.As || appliedAs(a.As) == appliedAs(b.As))
 	})
 }
 
@@ -186,7 +186,8 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 	return &all[i]
 }
 
-// through reports whether a target of a gateway or listener set selects a listener.
+// through reports whether a target of a gateway or listener set selects a listener. The port
+// of a gateway is also that of listeners in its listener sets.
 func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
 	if t.Ref.Kind == gateway.KindGateway {
 		return ofGateway(k.kind, t, l)
@@ -235,7 +236,11 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 			}
 			s.addAt(k, a.policy, at, a.target.Place)
 		case k.shape.levels.has(section) && through(&a.target):
+			n := len(s.layers)
 			s.add(k, a.policy, section)
+			if object == gateway.LevelGateway && a.target.Section == "" && n < len(s.layers) {
+				s.layers[n].Depth = int(object) // a port is above the listener sets and listeners
+			}
 		}
 	}
 }
@@ -296,7 +301,7 @@ func (s *stack) decideFromBelow(k *policykind.Kind, onFields bool) {
 // first. On a target where the oldest wins, the newest is the last.
 func (s *stack) sort() {
 	slices.SortStableFunc(s.layers, func(a, b layer) int {
-		if a.Level == b.Level && a.SameTarget == merge.SameTargetOldestWins {
+		if a.Beside(&b.Layer) && a.SameTarget == merge.SameTargetOldestWins {
 			a, b = b, a
 		}
 		return merge.Compare(a.Layer, b.Layer)

@@ -95,10 +95,10 @@ func causeOnTarget(own, to *merge.Policy) overriddenCause {
 	}
 }
 
-// shareTarget reports whether two policies are attached at one level of a path.
+// shareTarget reports whether two policies are on the same target of a path.
 func shareTarget(e *effective.Effective, a, b *merge.Policy) bool {
-	return attached(e, a, func(level gateway.Level) bool {
-		return attached(e, b, func(other gateway.Level) bool { return level == other })
+	return slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
+		return l.Same(a) && slices.ContainsFunc(e.Layers, func(o merge.Layer) bool { return o.Same(b) && l.Beside(&o) })
 	})
 }
 
