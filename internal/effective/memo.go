@@ -27,8 +27,8 @@ type folded struct {
 	limits *limits // of the result, computed on first use; nil for none
 }
 
-// appendMemoKey appends the key of a stack: the versions, levels, depths, places, tiers and parts
-// of its policies, and how they are applied.
+// appendMemoKey appends the key of a stack: the versions, levels, depths, places, tiers and
+// parts of its policies, and how they are applied.
 func appendMemoKey(b []byte, s *stack) []byte {
 	for i := range s.layers {
 		b = appendLayer(b, &s.layers[i])
@@ -38,7 +38,7 @@ func appendMemoKey(b []byte, s *stack) []byte {
 
 func appendLayer(b []byte, l *layer) []byte {
 	b = binary.LittleEndian.AppendUint64(b, l.policy.Version)
-	b = binary.AppendUvarint(b, uint64(l.Part))                                   //nolint:gosec // an index of a list
+	b = binary.AppendUvarint(b, uint64(l.Part))                                                  //nolint:gosec // an index of a list
 	return append(b, byte(l.Level), byte(l.Depth), byte(l.Place), byte(l.Tier), appliedAs(l.As)) //nolint:gosec // a handful of levels and places
 }
 

@@ -186,8 +186,7 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 	return &all[i]
 }
 
-// through reports whether a target of a gateway or listener set selects a listener. The port
-// of a gateway is also that of listeners in its listener sets.
+// through reports whether a target of a gateway or listener set selects a listener.
 func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
 	if t.Ref.Kind == gateway.KindGateway {
 		return ofGateway(k.kind, t, l)
