@@ -71,6 +71,13 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	EqualSections []string `json:"equalSections,omitempty"`
+	// AllBackends lists the controllers for which a policy on a backend of a rule has no
+	// effect there, unless each backend of the rule has it, or one with the same rules.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	AllBackends []string `json:"allBackends,omitempty"`
 	// NumberedSections lists the controllers for which the section of a Service may be the
 	// number of a port.
 	//

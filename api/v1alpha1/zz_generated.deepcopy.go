@@ -795,6 +795,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.AllBackends != nil {
+		in, out := &in.AllBackends, &out.AllBackends
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.NumberedSections != nil {
 		in, out := &in.NumberedSections, &out.NumberedSections
 		*out = make([]string, len(*in))

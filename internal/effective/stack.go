@@ -92,6 +92,12 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 		}
 		through := func(t *policykind.Target) bool { return k.through(first, t) }
 		k.addSections(s, k.on[gateway.LevelGateway], gateway.LevelGateway, gateway.LevelListener, through)
+		if k.kind.RouteContents != nil { // what the closest one has for the route is all there is
+			s.sort()
+			for i := range len(s.layers) - 1 {
+				s.layers[i].Part = 0
+			}
+		}
 		if first.Set != nil {
 			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, through)
 		}
@@ -116,14 +122,16 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 			return onPort(k.view, k.unread.numbers, t, p.Backend.Object, p.Backend.Port)
 		})
 	}
-	s.exclude(k)
+	w.exclude(kind)
 }
 
 // exclude ignores all policies of the path if one keeps the others off it, in some kinds
-// those on a level with several, and at some gateways those on a backend with an older one.
-func (s *stack) exclude(k *kindWalk) {
-	alone := k.kind.SameTarget == api.Alone
-	if !s.held && !alone && !k.unread.equal {
+// those on a level with several, and at some gateways those on a backend with an older one,
+// and those on some backends of a rule.
+func (w *walk) exclude(kind int) {
+	k := &w.kinds[kind]
+	s, alone := &k.stack, k.kind.SameTarget == api.Alone
+	if !s.held && !alone && !k.unread.equal && !k.unread.all {
 		return
 	}
 	all := slices.Clone(s.layers)
@@ -138,12 +146,34 @@ func (s *stack) exclude(k *kindWalk) {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside an older one on %s or a port of it: %s does not prefer ports",
 				k.kind.Kind, s.path.Backend.Object, s.path.Gateway.Ref())
 		}
-		if s.held || several || older {
+		partial := k.unread.all && l.Level >= int(gateway.LevelBackend) && !w.onAllBackends(kind, l.policy)
+		if partial {
+			s.shared = fmt.Sprintf("policies of kind %s have no effect on a rule if not all its backends have them: %s does not read them", k.kind.Kind, s.path.Gateway.Ref())
+		}
+		if s.held || several || older || partial {
 			s.ignored = append(s.ignored, l.policy)
 		} else {
 			s.layers = append(s.layers, l)
 		}
 	}
+}
+
+// onAllBackends reports whether each backend of the rule of the path has a policy, or one
+// with the same rules.
+func (w *walk) onAllBackends(kind int, p *policykind.Policy) bool {
+	k := &w.kinds[kind]
+	path := &k.stack.path
+	if path.Route == nil {
+		return true
+	}
+	for _, b := range path.Route.Rules[path.Rule].Backends {
+		if !slices.ContainsFunc(ofKind(w.attachedTo(b.Object), kind), func(a attachment) bool {
+			return a.policy.SameRules(p) && (a.target.Whole() || onPort(k.view, k.unread.numbers, &a.target, b.Object, b.Port))
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // olderOnBackend reports whether a policy is on the backend of a path, or on its port, as

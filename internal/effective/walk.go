@@ -245,7 +245,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 				return slices.ContainsFunc(ports, func(port int32) bool { return onPort(k.view, k.unread.numbers, t, ref, port) })
 			})
 		}
-		s.exclude(k)
+		w.exclude(i)
 		if len(s.layers)+len(s.ignored) == 0 {
 			continue
 		}

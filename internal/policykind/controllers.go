@@ -38,6 +38,12 @@ func (k *Kind) NumbersPorts(controller string) bool {
 	return matchesController(k.Targets.NumberedSections, controller)
 }
 
+// NeedsAllBackends reports whether gateways with a controller read a policy on a backend of a
+// rule only if all of them have it.
+func (k *Kind) NeedsAllBackends(controller string) bool {
+	return matchesController(k.Targets.AllBackends, controller)
+}
+
 // ReadBy reports whether gateways whose GatewayClass has a controller, one that
 // KnownController reports, read policies of the kind (SEMANTICS section 1).
 func (k *Kind) ReadBy(controller string) bool {

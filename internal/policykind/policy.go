@@ -108,6 +108,11 @@ func (p *Policy) Same(o *Policy) bool {
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
 }
 
+// SameRules reports whether two policies have the same rules.
+func (p *Policy) SameRules(o *Policy) bool {
+	return p == o || slices.EqualFunc(p.Blocks, o.Blocks, sameBlock)
+}
+
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func sameBlock(a, b merge.Rules) bool {
