@@ -13,8 +13,8 @@ import (
 // Routes is where a Router looks up routes.
 type Routes interface {
 	// RoutesAt yields the routes with a parent of which a hostname is written so, ""
-	// for those without hostnames. Only routes with a match whose paths start with the
-	// first segment, or that has no such segment, are needed.
+	// for those without hostnames. Only routes with a match of paths with the first
+	// segment, "" for paths with any, are needed.
 	RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route]
 	// AllRoutesAt is RoutesAt for all first segments.
 	AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*Route]

@@ -98,7 +98,7 @@ func hostnamesFor(host string) []string {
 	if host == "" {
 		return []string{""}
 	}
-	out := []string{host}
+	out := append(make([]string, 0, strings.Count(host, ".")+2), host)
 	rest := strings.TrimPrefix(host, "*.")
 	if rest != host {
 		_, rest, _ = strings.Cut(rest, ".")

@@ -344,23 +344,9 @@ func (v *View) Router(g *gateway.Gateway, reading gateway.Reading) *gateway.Rout
 }
 
 // RoutesAt yields the routes with a parent that have a hostname, "" for those without
-// hostnames, and a match of paths with a first segment or with any, each once.
+// hostnames, and a match of paths with a first segment, "" for those of any, each once.
 func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment)) {
-			if !yield(r) {
-				return
-			}
-		}
-		if segment == "" {
-			return
-		}
-		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, "")) {
-			if !slices.Contains(r.Segments(), segment) && !yield(r) {
-				return
-			}
-		}
-	}
+	return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment))
 }
 
 // AllRoutesAt is RoutesAt for any first segment.
