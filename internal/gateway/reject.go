@@ -18,28 +18,18 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 	if why := p.NoListener(listeners); why != "" {
 		return why
 	}
-	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
-	remaining := filter(listeners, p.selects)
-	for _, condition := range []struct {
-		met    func(*Listener) bool
-		reason string
-	}{
-		{
-			func(l *Listener) bool { return l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels) },
-			fmt.Sprintf("%s allows routes from namespace %s", none, r.Namespace),
-		},
-		{
-			func(l *Listener) bool { return l.allowsKind(r.Kind) },
-			fmt.Sprintf("%s allows routes of kind %s from namespace %s", none, r.Kind, r.Namespace),
-		},
-		{
-			func(l *Listener) bool { return anyHostnameIntersects(l.Hostname, r.Hostnames) },
-			none + " that allows the route has a hostname that intersects with its hostnames",
-		},
-	} {
-		if remaining = filter(remaining, condition.met); len(remaining) == 0 {
-			return condition.reason
-		}
+	none := func(does string) string { return fmt.Sprintf("no listener%s of %s %s", p.section(), p.Ref(), does) }
+	remaining := filter(listeners, func(l *Listener) bool {
+		return p.selects(l) && l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels)
+	})
+	if len(remaining) == 0 {
+		return none("allows routes from namespace " + r.Namespace)
+	}
+	if remaining = filter(remaining, func(l *Listener) bool { return l.allowsKind(r.Kind) }); len(remaining) == 0 {
+		return none(fmt.Sprintf("allows routes of kind %s from namespace %s", r.Kind, r.Namespace))
+	}
+	if !slices.ContainsFunc(remaining, func(l Listener) bool { return anyHostnameIntersects(l.Hostname, r.Hostnames) }) {
+		return none("that allows the route has a hostname that intersects with its hostnames")
 	}
 	return ""
 }

@@ -64,12 +64,13 @@ func (ev objectCheck) reportOwnDetached(r *gateway.Route) {
 	if old == r || effective.IsDelegated(ev.after, r) {
 		return
 	}
+	found := slices.DeleteFunc(slices.Clone(r.Parents), func(p gateway.Parent) bool { return effective.MissingParent(ev.after, p) != "" })
+	is := effective.Rejections(ev.after, r, found)
 	var was []effective.Rejection
-	if old != nil {
+	if old != nil && len(is) > 0 {
 		was = effective.Rejections(ev.before, old, old.Parents)
 	}
-	found := slices.DeleteFunc(slices.Clone(r.Parents), func(p gateway.Parent) bool { return effective.MissingParent(ev.after, p) != "" })
-	for _, x := range effective.Rejections(ev.after, r, found) {
+	for _, x := range is {
 		more := ""
 		if old != nil {
 			why, had := x.Before(old, was)
