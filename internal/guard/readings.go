@@ -2,9 +2,10 @@ package guard
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"overrule.dev/overrule/internal/gateway"
 )
@@ -20,7 +21,7 @@ type routing struct {
 // read in different ways.
 type competing struct {
 	regex, http, grpc bool
-	hostnames         bool // more than one
+	hostnames         bool // some have others than others of the same router
 }
 
 func (c *competing) add(r *gateway.Route) {
@@ -120,16 +121,18 @@ func (at *gatewayRouters) under(r gateway.Reading) routing {
 func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
 	var out competing
 	for _, route := range routes {
-		key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents) // such routes have the same others
+		key := competitorsKey(route)
 		c, ok := at.competitors[key]
 		if !ok {
 			for _, router := range []*gateway.Router{at.before, at.after} {
 				if router == nil {
 					continue
 				}
+				var first *gateway.Route
 				for n := range router.Neighbors(route) {
 					c.add(n)
-					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, route.Hostnames)
+					first = cmp.Or(first, n)
+					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, first.Hostnames)
 				}
 			}
 			put(&at.competitors, key, c)
@@ -138,6 +141,15 @@ func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
 		out.regex, out.http, out.grpc, out.hostnames = out.regex || c.regex, out.http || c.http, out.grpc || c.grpc, out.hostnames || c.hostnames
 	}
 	return out
+}
+
+// competitorsKey has what decides which others a route competes with.
+func competitorsKey(r *gateway.Route) string {
+	parts := append([]string{r.Namespace, r.Kind}, r.Hostnames...)
+	for _, p := range r.Parents {
+		parts = append(parts, p.Kind, p.Namespace, p.Name, p.Section, strconv.Itoa(int(p.Port)))
+	}
+	return strings.Join(parts, " ")
 }
 
 // Why implementations may serve a request in different ways.
