@@ -47,27 +47,15 @@ func (c Change) Object() snapshot.Object {
 	return c.Before
 }
 
-// packPolicies packs a policy that may be on very many paths, where its values are
-// compared with those in the view, which are packed.
+// packPolicies packs a policy: its values are compared with those in the view, which are
+// packed.
 func (c *Change) packPolicies(v *snapshot.View) {
-	before, _ := c.Before.(*policykind.Policy)
-	after, _ := c.After.(*policykind.Policy)
-	if onSingleRoutes(before) && onSingleRoutes(after) {
-		return
-	}
-	if before != nil && v.Get(before.Ref()) != c.Before {
+	if before, _ := c.Before.(*policykind.Policy); before != nil && v.Get(before.Ref()) != c.Before {
 		c.Before = before.Pack()
 	}
-	if after != nil {
+	if after, _ := c.After.(*policykind.Policy); after != nil {
 		c.After = after.Pack()
 	}
-}
-
-// onSingleRoutes reports whether a policy, nil for none, is on routes alone that it names.
-func onSingleRoutes(p *policykind.Policy) bool {
-	return p == nil || !p.Kind.Attaches() && len(p.Backends) == 0 && !slices.ContainsFunc(p.Targets, func(t policykind.Target) bool {
-		return t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind())
-	})
 }
 
 // apply returns the views before and after the change.

@@ -28,9 +28,13 @@ func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 
 // Pack returns a copy of the policy that takes less memory: the values of its rules
 // are packed, and strings that policies have in common are shared. The copy has the
-// same content, and a version of its own.
+// same content, and a version of its own. One that is packed is returned as it is.
 func (p *Policy) Pack() *Policy {
+	if p.packed {
+		return p
+	}
 	out := *p
+	out.packed = true
 	out.Version = NextVersion() // memo entries of a version point to its policy
 	out.Blocks, out.Parts = packBlocks(p.Blocks), make([][]merge.Rules, len(p.Parts))
 	for i, blocks := range p.Parts {

@@ -53,6 +53,7 @@ type Policy struct {
 	Invalid error
 
 	fields fields
+	packed bool // see Pack
 }
 
 // State identifies the state of an object by its uid and resourceVersion.
