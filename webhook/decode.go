@@ -77,9 +77,7 @@ func (d decoder) object() (snapshot.Object, error) {
 		return nil, fmt.Errorf("object: %w", err)
 	}
 	if p, ok := o.(*policykind.Policy); ok {
-		p = p.Pack() // as the stored one is, with which it is compared
 		p.State = policykind.State{}
-		return p, nil
 	}
 	return o, nil
 }

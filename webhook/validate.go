@@ -41,6 +41,9 @@ func validate(ctx context.Context, call *call, v *snapshot.View) response {
 	if policyUnchanged(r, c) {
 		return allow()
 	}
+	if p, ok := c.After.(*policykind.Policy); ok {
+		c.After = p.Pack() // as those in the view are, with which it is compared
+	}
 	resp, err := call.decide(ctx, v, c)
 	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
