@@ -105,7 +105,11 @@ func splitConflicts(all []ListenerMatch) (out []ListenerMatch, conflicts []liste
 		if m.Listener.udp() {
 			port.transport = TransportUDP
 		}
-		if with := cmp.Or(conflictOn(ports[port], m.Listener), taken[key]); with != nil {
+		with := taken[key]
+		if first := ports[port]; first != nil && first.Listener.transport() != m.Listener.transport() { // another protocol
+			with = first
+		}
+		if with != nil {
 			conflicts = append(conflicts, listenerConflict{*m, *with})
 			continue
 		}
@@ -113,14 +117,6 @@ func splitConflicts(all []ListenerMatch) (out []ListenerMatch, conflicts []liste
 		out = append(out, *m)
 	}
 	return out, conflicts
-}
-
-// conflictOn returns a listener of a port if one with another protocol conflicts with it.
-func conflictOn(first *ListenerMatch, l *Listener) *ListenerMatch {
-	if first == nil || first.Listener.transport() == l.transport() {
-		return nil
-	}
-	return first
 }
 
 // listenerConflict is a listener that conflicts with one before it.

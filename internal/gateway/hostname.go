@@ -6,32 +6,10 @@ import (
 	"strings"
 )
 
-func anyHostnameIntersects(listener string, route []string) bool {
-	return listener == "" || len(route) == 0 ||
-		slices.ContainsFunc(route, func(h string) bool { return hostnameMatch(listener, h) })
-}
-
-// hostnameMatch reports whether some name matches both hostnames. A wildcard matches
-// one or more labels.
-func hostnameMatch(a, b string) bool {
-	suffixA, wildA := strings.CutPrefix(a, "*")
-	suffixB, wildB := strings.CutPrefix(b, "*")
-	switch {
-	case wildA && wildB:
-		return strings.HasSuffix(suffixA, suffixB) || strings.HasSuffix(suffixB, suffixA)
-	case wildA:
-		return isSubdomain(b, suffixA)
-	case wildB:
-		return isSubdomain(a, suffixB)
-	default:
-		return a == b
-	}
-}
-
-// isSubdomain reports whether a name ends with a suffix that starts with a dot, and is
-// longer.
-func isSubdomain(name, suffix string) bool {
-	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
+// acceptsHostnames reports whether one of a route's hostnames, of which none stand for any,
+// intersects with that of a listener.
+func (l *Listener) acceptsHostnames(route []string) bool {
+	return len(route) == 0 || slices.ContainsFunc(route, func(h string) bool { return HostnamesIntersect(l.Hostname, h) })
 }
 
 // ShareHosts reports whether requests for some hostname can reach both paths: the
@@ -62,7 +40,7 @@ func (p Path) servesHost(name string) bool {
 
 // HostnamesIntersect reports whether some name matches both hostnames, of which ""
 // matches any.
-func HostnamesIntersect(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
+func HostnamesIntersect(a, b string) bool { return hostnameTakes(a, b) || hostnameTakes(b, a) }
 
 // CommonHostname returns the hostname of the names that match both of two hostnames, of
 // which "" matches any: the more specific one. It is false if no name does.
@@ -125,10 +103,11 @@ func (r *Route) HostnameChains() [][]string {
 	return out
 }
 
-// hostnameTakes reports whether a hostname matches a name; "" matches any.
+// hostnameTakes reports whether a hostname matches a name, or all that another hostname
+// matches; "" matches any. A wildcard matches one or more labels.
 func hostnameTakes(hostname, name string) bool {
 	suffix, wild := strings.CutPrefix(hostname, "*")
-	return hostname == "" || hostname == name || wild && isSubdomain(name, suffix)
+	return hostname == "" || hostname == name || wild && len(name) > len(suffix) && strings.HasSuffix(name, suffix)
 }
 
 // compareHostnames orders hostnames that match one name: the most specific one first.

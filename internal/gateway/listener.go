@@ -73,7 +73,7 @@ func (p Parent) selects(l *Listener) bool {
 func (l *Listener) allows(namespace string, r *Route, namespaceLabels labels.Set) bool {
 	return r.Awaited || l.Namespaces.Allows(namespace, r.Namespace, namespaceLabels) &&
 		l.allowsKind(r.Kind) &&
-		anyHostnameIntersects(l.Hostname, r.Hostnames)
+		l.acceptsHostnames(r.Hostnames)
 }
 
 func (l *Listener) allowsKind(kind string) bool { return l.AnyKind || slices.Contains(l.Kinds, kind) }

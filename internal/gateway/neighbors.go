@@ -130,7 +130,7 @@ func (r *attachments) inFront(l *ListenerMatch, hostname string) *ListenerMatch 
 	for i := range r.listeners {
 		o := &r.listeners[i]
 		if o != l && o.Client == l.Client && o.Listener.SamePort(l.Listener) &&
-			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && (o.Listener.Hostname == hostname || hostnameTakes(o.Listener.Hostname, hostname)) {
+			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && hostnameTakes(o.Listener.Hostname, hostname) {
 			return o
 		}
 	}

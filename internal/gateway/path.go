@@ -113,11 +113,10 @@ func (p Path) Namespace() string {
 
 // Elements returns the path as in the JSON output.
 func (p Path) Elements() []api.PathElement {
-	out := make([]api.PathElement, 0, 8)
-	for l := LevelGatewayClass; l < LevelObject; l++ {
-		if e, ok := p.elementAt(l); ok {
-			out = append(out, e)
-		}
+	all := p.leveled()
+	out := make([]api.PathElement, len(all))
+	for i := range all {
+		out[i] = all[i].PathElement
 	}
 	return out
 }
@@ -125,105 +124,74 @@ func (p Path) Elements() []api.PathElement {
 // Element returns the element of the path at a level. A level without an element of
 // its own has that of the next level above with one.
 func (p Path) Element(l Level) api.PathElement {
-	if l == LevelMesh {
-		return api.PathElement{Kind: KindMesh}
-	}
-	switch l {
-	case LevelServicePort:
-		l = LevelService
-	case LevelBackendPort:
-		l = LevelBackend
-	case LevelObject:
+	if l == LevelObject {
 		l = LevelRule
-	default:
 	}
-	for ; l > LevelMesh; l-- {
-		if e, ok := p.elementAt(l); ok {
-			return e
+	out := api.PathElement{Kind: KindMesh}
+	for _, e := range p.leveled() {
+		if e.level <= l {
+			out = e.PathElement
 		}
 	}
-	return api.PathElement{Kind: KindMesh}
+	return out
 }
 
-// elementAt returns the element of a level, if the path has one.
-func (p Path) elementAt(l Level) (e api.PathElement, ok bool) {
-	switch l {
-	case LevelGatewayClass, LevelGatewayNamespace, LevelGateway, LevelListenerSet, LevelListener:
-		if p.Gateway != nil {
-			return p.atGateway(l)
-		}
-	case LevelServiceNamespace, LevelService:
-		if p.Service != nil {
-			return p.atService(l)
-		}
-	case LevelRouteNamespace, LevelRoute, LevelRule:
-		if p.Route != nil {
-			return p.atRoute(l)
-		}
-	case LevelBackend:
-		if p.Backend != nil {
-			return p.backend(), true
-		}
-		if p.Virtual != nil {
-			return api.PathElement{Kind: p.Virtual.Kind, Namespace: p.Virtual.Namespace, Name: p.Virtual.Name}, true
-		}
-	default:
-	}
-	return api.PathElement{}, false
+// leveledElement is an element of a path with its level.
+type leveledElement struct {
+	level Level
+	api.PathElement
 }
 
-func (p Path) atGateway(l Level) (e api.PathElement, ok bool) {
-	g := p.Gateway
+// leveled returns the elements of the path, the root first.
+func (p Path) leveled() []leveledElement {
+	out := p.entrance(make([]leveledElement, 0, 8))
+	if r := p.Route; r != nil {
+		if p.RouteNamespace {
+			out = append(out, leveledElement{LevelRouteNamespace, api.PathElement{Kind: KindNamespace, Name: r.Namespace}})
+		}
+		out = append(out, leveledElement{LevelRoute, api.PathElement{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}})
+		if p.Rule >= 0 {
+			out = append(out, leveledElement{LevelRule, api.PathElement{
+				Kind: r.Kind + "Rule", Namespace: r.Namespace, Name: r.Name,
+				Section: r.RuleName(p.Rule), Index: new(p.Rule), Member: p.Member,
+			}})
+		}
+	}
 	switch {
-	case l == LevelGatewayClass:
-		return api.PathElement{Kind: KindGatewayClass, Name: g.Class}, true
-	case l == LevelGatewayNamespace && p.GatewayNamespace:
-		return api.PathElement{Kind: KindNamespace, Name: g.Namespace}, true
-	case l == LevelGateway:
-		return api.PathElement{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}, true
-	case l == LevelListenerSet && p.Set != nil:
-		return api.PathElement{Kind: p.Set.Ref().Kind, Namespace: p.Set.Namespace, Name: p.Set.Name}, true
-	case l == LevelListener && p.Listener != nil:
-		e = api.PathElement{Kind: KindListener, Namespace: g.Namespace, Name: g.Name, Section: p.Listener.Name}
-		if p.Set != nil {
-			e.Namespace, e.Name = p.Set.Namespace, p.Set.Name
+	case p.Backend != nil:
+		b := p.Backend.Object
+		out = append(out, leveledElement{LevelBackend, api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: formatPort(p.Backend.Port)}})
+	case p.Virtual != nil:
+		out = append(out, leveledElement{LevelBackend, api.PathElement{Kind: p.Virtual.Kind, Namespace: p.Virtual.Namespace, Name: p.Virtual.Name}})
+	}
+	return out
+}
+
+// entrance appends the elements above the route.
+func (p Path) entrance(out []leveledElement) []leveledElement {
+	add := func(l Level, e api.PathElement) { out = append(out, leveledElement{l, e}) }
+	if g := p.Gateway; g != nil {
+		add(LevelGatewayClass, api.PathElement{Kind: KindGatewayClass, Name: g.Class})
+		if p.GatewayNamespace {
+			add(LevelGatewayNamespace, api.PathElement{Kind: KindNamespace, Name: g.Namespace})
 		}
-		return e, true
+		of := api.PathElement{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
+		add(LevelGateway, of)
+		if s := p.Set; s != nil {
+			of = api.PathElement{Kind: s.Ref().Kind, Namespace: s.Namespace, Name: s.Name}
+			add(LevelListenerSet, of)
+		}
+		if p.Listener != nil {
+			add(LevelListener, api.PathElement{Kind: KindListener, Namespace: of.Namespace, Name: of.Name, Section: p.Listener.Name})
+		}
 	}
-	return e, false
-}
-
-func (p Path) atService(l Level) (e api.PathElement, ok bool) {
-	s := p.Service
-	switch {
-	case l == LevelServiceNamespace && p.ServiceNamespace:
-		return api.PathElement{Kind: KindNamespace, Name: s.Namespace}, true
-	case l == LevelService:
-		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: formatPort(p.Port), Client: p.Client}, true
+	if s := p.Service; s != nil {
+		if p.ServiceNamespace {
+			add(LevelServiceNamespace, api.PathElement{Kind: KindNamespace, Name: s.Namespace})
+		}
+		add(LevelService, api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: formatPort(p.Port), Client: p.Client})
 	}
-	return e, false
-}
-
-func (p Path) atRoute(l Level) (e api.PathElement, ok bool) {
-	r := p.Route
-	switch {
-	case l == LevelRouteNamespace && p.RouteNamespace:
-		return api.PathElement{Kind: KindNamespace, Name: r.Namespace}, true
-	case l == LevelRoute:
-		return api.PathElement{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, true
-	case l == LevelRule && p.Rule >= 0:
-		index := p.Rule
-		return api.PathElement{
-			Kind: r.Kind + "Rule", Namespace: r.Namespace, Name: r.Name,
-			Section: r.RuleName(p.Rule), Index: &index, Member: p.Member,
-		}, true
-	}
-	return e, false
-}
-
-func (p Path) backend() api.PathElement {
-	b := p.Backend.Object
-	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: formatPort(p.Backend.Port)}
+	return out
 }
 
 func formatPort(port int32) string {

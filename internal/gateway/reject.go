@@ -28,7 +28,7 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 	if remaining = filter(remaining, func(l *Listener) bool { return l.allowsKind(r.Kind) }); len(remaining) == 0 {
 		return none(fmt.Sprintf("allows routes of kind %s from namespace %s", r.Kind, r.Namespace))
 	}
-	if !slices.ContainsFunc(remaining, func(l Listener) bool { return anyHostnameIntersects(l.Hostname, r.Hostnames) }) {
+	if !slices.ContainsFunc(remaining, func(l Listener) bool { return l.acceptsHostnames(r.Hostnames) }) {
 		return none("that allows the route has a hostname that intersects with its hostnames")
 	}
 	return ""

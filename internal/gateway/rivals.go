@@ -175,16 +175,9 @@ func pathsOf(r *Route) map[string]bool {
 	}).(map[string]bool)
 }
 
-// fewMatches is how many matches are compared with one another without an index.
-const fewMatches = 16
-
 // ownRivals returns the rules of a route that have a match of another of its rules.
 func ownRivals(l *ListenerMatch, route *Route) []Rival {
 	if route.MatchCount() < 2 {
-		return nil
-	}
-	hashes := route.matchHashes()
-	if len(hashes) <= fewMatches && !hasDuplicates(hashes) {
 		return nil
 	}
 	var out []Rival
@@ -196,15 +189,6 @@ func ownRivals(l *ListenerMatch, route *Route) []Rival {
 		}
 	}
 	return out
-}
-
-func hasDuplicates(hashes []uint64) bool {
-	for i, h := range hashes {
-		if slices.Contains(hashes[:i], h) {
-			return true
-		}
-	}
-	return false
 }
 
 // rulesByMatch returns the rules of the route by the hashes of their matches.
