@@ -28,8 +28,6 @@ type Attached struct {
 	// Hostname is the more specific one of the route's and the listener's that match
 	// the request, "" for any.
 	Hostname string
-
-	rank int // of the hostname, 0 for the most specific one
 }
 
 // Candidate is a rule that a request meets.
@@ -38,8 +36,6 @@ type Candidate struct {
 	// After is the criterion by which the first candidate precedes this one, empty
 	// for the first. It is the hostname if no rule on the first hostname is met.
 	After api.Precedence
-
-	rank int
 }
 
 // Regex reports whether the match that was met has a regular expression.
@@ -58,8 +54,8 @@ func (r *matching) Answer(q *Request) Answer {
 		return out
 	}
 	out.Hostname = out.Attached[0].Hostname
-	out.addCandidates(out.Attached, q, r.reading)
-	if len(out.Candidates) > 0 && (out.Candidates[0].rank == out.Attached[0].rank || r.reading.FallBack) {
+	r.addCandidates(&out, q)
+	if len(out.Candidates) > 0 && (out.Candidates[0].Hostname == out.Hostname || r.reading.FallBack) {
 		out.Served = out.Candidates[0].Served
 	}
 	return out
@@ -77,49 +73,44 @@ func (r *matching) attachedFor(q *Request, listeners []*ListenerMatch) []Attache
 				for route := range r.attachedAt(l, h, kind) {
 					if !seen[route] {
 						seen[route] = true
-						out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank], rank: rank})
+						out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank]})
 					}
 				}
 			}
 		}
 	}
-	sortAttached(out)
+	slices.SortStableFunc(out, func(a, b Attached) int {
+		return cmp.Or(compareHostnames(a.Hostname, b.Hostname), api.CompareRefs(a.Route.Ref(), b.Route.Ref()))
+	})
 	return out
 }
 
-func sortAttached(all []Attached) {
-	slices.SortStableFunc(all, func(a, b Attached) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), api.CompareRefs(a.Route.Ref(), b.Route.Ref()))
-	})
-}
-
-// addCandidates sets the candidates from some of the attached routes.
-func (a *Answer) addCandidates(attached []Attached, q *Request, reading Reading) {
-	var met []Candidate
-	for _, on := range attached {
+// addCandidates sets the candidates of an answer from its attached routes.
+func (r *matching) addCandidates(a *Answer, q *Request) {
+	var met []Served
+	for _, on := range a.Attached {
 		matches := on.Route.routeMatches()
 		for i := range matches {
 			m := &matches[i]
-			a.Unread = a.Unread || on.rank == attached[0].rank && m.unread()
+			a.Unread = a.Unread || on.Hostname == a.Hostname && m.unread()
 			if m.takes(q) {
-				s := Served{Listener: on.Listener, Route: on.Route, Rule: m.rule, Match: m.match, Hostname: on.Hostname, match: m}
-				met = append(met, Candidate{Served: s, rank: on.rank})
+				met = append(met, entry{on.Listener, on.Route, m, on.Hostname}.served())
 			}
 		}
 	}
-	order := matching{attachments{reading: reading}}
-	slices.SortStableFunc(met, func(x, y Candidate) int {
-		return cmp.Or(cmp.Compare(x.rank, y.rank), order.compare(x.Served, y.Served))
+	slices.SortStableFunc(met, func(x, y Served) int {
+		return cmp.Or(compareHostnames(x.Hostname, y.Hostname), r.compare(x, y))
 	})
-	for _, c := range met {
-		if slices.ContainsFunc(a.Candidates, func(o Candidate) bool { return o.Same(c.Served) }) {
+	for _, s := range met {
+		if slices.ContainsFunc(a.Candidates, func(o Candidate) bool { return o.Same(s) }) {
 			continue
 		}
+		c := Candidate{Served: s}
 		switch {
-		case c.rank != attached[0].rank:
+		case s.Hostname != a.Hostname:
 			c.After = api.ByHostname
 		case len(a.Candidates) > 0:
-			_, c.After = reading.compare(&a.Candidates[0].Served, &c.Served)
+			_, c.After = r.reading.compare(&a.Candidates[0].Served, &s)
 		}
 		a.Candidates = append(a.Candidates, c)
 	}

@@ -28,40 +28,26 @@ type MeshAnswer struct {
 // those of the Service's namespace. Their hostnames mean nothing in a mesh. The answer
 // has no listener.
 func AnswerInMesh(q *Request, s *Service, client string, routes iter.Seq[*Route], reading Reading) MeshAnswer {
-	var own, producers []*Route
-	for r := range routes {
-		switch {
-		case !r.onPort(s, q.Port), !ServesMesh(r.Kind):
-		case r.Namespace == s.Namespace:
-			producers = append(producers, r)
-		case r.Namespace == client:
-			own = append(own, r)
-		}
+	at, all := *q, slices.Collect(routes)
+	at.Transport, at.Host, at.ServerName = TransportHTTP, s.host(), ""
+	if len(s.Ports) == 0 {
+		at.Port = 0
 	}
-	out := MeshAnswer{Consumer: len(own) > 0, Producers: len(producers) > 0}
-	if !out.Consumer {
-		own = producers
+	kinds := meshKindsOn(s, all)
+	out := MeshAnswer{
+		Consumer:  client != s.Namespace && len(kinds[meshPort{client, at.Port}]) > 0,
+		Producers: len(kinds[meshPort{s.Namespace, at.Port}]) > 0,
 	}
-	pseudo := &ListenerMatch{Gateway: &Gateway{}, Listener: &Listener{}}
-	for _, r := range own {
-		out.Attached = append(out.Attached, Attached{Listener: pseudo, Route: r})
+	if out.Consumer {
+		at.Client = client
 	}
-	sortAttached(out.Attached)
-	for _, kind := range meshKinds {
-		on := slices.DeleteFunc(slices.Clone(out.Attached), func(on Attached) bool { return on.Route.Kind != kind })
-		if len(on) > 0 {
-			out.addCandidates(on, q, reading)
-			break
-		}
-	}
+	router := NewMeshRouter(s, []string{client}, all, reading)
+	out.Answer = router.Answer(&at)
+	ofAllKinds := router.sharing()
+	out.Attached = ofAllKinds.attachedFor(&at, ofAllKinds.listenersFor(&at))
+	out.Listener = nil
 	for i := range out.Candidates {
-		out.Candidates[i].Listener = nil
-	}
-	if len(out.Candidates) > 0 {
-		out.Served = out.Candidates[0].Served
-	}
-	for i := range out.Attached {
-		out.Attached[i].Listener = nil
+		out.Candidates[i].Listener, out.Candidates[i].Hostname = nil, ""
 	}
 	return out
 }
@@ -74,7 +60,7 @@ func ServesMesh(kind string) bool { return slices.Contains(meshKinds, kind) }
 // their own and for those in each of the namespaces of clients. It decides as AnswerInMesh
 // does.
 func NewMeshRouter(s *Service, clients []string, routes []*Route, reading Reading) *Router {
-	host := s.Name + "." + s.Namespace
+	host := s.host()
 	kinds := meshKindsOn(s, routes)
 	var listeners []ListenerMatch
 	for _, port := range s.portNumbers() {
@@ -89,6 +75,9 @@ func NewMeshRouter(s *Service, clients []string, routes []*Route, reading Readin
 	}
 	return NewRouter(listeners, meshRoutes{host, routes}, reading)
 }
+
+// host returns the host of requests to the service.
+func (s *Service) host() string { return s.Name + "." + s.Namespace }
 
 // portNumbers returns the ports of the service, each once, or only 0 if it has none.
 func (s *Service) portNumbers() []int32 {
