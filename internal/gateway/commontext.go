@@ -15,7 +15,7 @@ import (
 
 // commonText returns a short text that meets all of some conditions on a part of requests, and
 // none of others. What was found is remembered: each reading asks for the same texts.
-func (m *routerMemo) commonText(met, unmet []condition, part string) (text string, found bool, d doubt) {
+func (m *routerMemo) commonText(met, unmet []condition, part string) (text string, e existence) {
 	if m.texts.found == nil {
 		m.texts.programs, m.texts.found = make(map[string]*program), make(map[string]foundText)
 	}
@@ -36,7 +36,7 @@ func (m *routerMemo) commonText(met, unmet []condition, part string) (text strin
 		m.work += steps / stepsPerWork
 		m.texts.found[key.String()] = known
 	}
-	return known.text, known.found, known.doubt
+	return known.text, known.existence
 }
 
 // textMemo remembers the texts that were looked for, and programs by part and expression.
@@ -46,9 +46,8 @@ type textMemo struct {
 }
 
 type foundText struct {
-	text  string
-	found bool
-	doubt doubt
+	text string
+	existence
 }
 
 // find is commonText without its memo. steps is the cost of the search.
@@ -57,14 +56,13 @@ func (t *textMemo) find(met, unmet []condition, part string) (out foundText, ste
 	if len(unmet) > 0 {
 		s.most = maxUnmetSteps
 	}
+	anyUnread := false
 	for i, c := range slices.Concat(met, unmet) {
-		if c.unread {
-			out.doubt = unread
-		}
+		anyUnread = anyUnread || c.unread
 		p := t.program(&c, part, &s.steps)
 		switch {
 		case p == nil:
-			return foundText{doubt: unsearched}, s.steps
+			return foundText{existence: unsearched}, s.steps
 		case i < len(met):
 			s.met = append(s.met, p)
 		default:
@@ -72,26 +70,29 @@ func (t *textMemo) find(met, unmet []condition, part string) (out foundText, ste
 		}
 	}
 	s.setRunes(part)
-	var done bool
-	out.text, out.found, done = s.run()
-	switch {
-	case out.found:
-		out.doubt = none
-	case !done:
-		out.doubt = unsearched
+	out.text, out.existence = s.run()
+	if out.existence == missing && anyUnread {
+		out.existence = unread
 	}
 	return out, s.steps
 }
 
-// doubt is why it is not known whether a request, or a value in it, exists that was not
-// found.
-type doubt uint8
+// existence is whether a request, or a value in it, exists that is looked for.
+type existence uint8
 
 const (
-	none       doubt = iota // it does not exist, or was found
-	unread                  // a regular expression cannot be read
-	unsearched              // the search was given up
+	missing    existence = iota // none does
+	unread                      // not known: a regular expression cannot be read
+	unsearched                  // not known: the search was given up
+	exists                      // one was found
 )
+
+func existsIf(ok bool) existence {
+	if ok {
+		return exists
+	}
+	return missing
+}
 
 // maxTextSteps is how many steps a search for a text takes, enough for a path and each
 // expression that is read; maxUnmetSteps is that of one for a text that others do not take,
@@ -286,12 +287,12 @@ type textState struct {
 // runeSet has a bit for each of the runes of a search.
 type runeSet []uint64
 
-func (s *textSearch) run() (text string, found, done bool) {
+func (s *textSearch) run() (text string, e existence) {
 	s.known, s.sets = make(map[string][]int), make(map[*syntax.Inst]runeSet)
 	first := textState{last: -1, before: -1}
 	for _, p := range s.met {
 		if !p.live[p.Start] {
-			return "", false, true
+			return "", missing
 		}
 		first.met = append(first.met, uint32(p.Start)) //nolint:gosec // G115: an index
 		s.contexts |= p.contexts
@@ -304,14 +305,14 @@ func (s *textSearch) run() (text string, found, done bool) {
 	s.add(first)
 	for i := 0; i < len(s.states); i++ {
 		if s.matches(&s.states[i]) {
-			return s.textOf(i), true, true
+			return s.textOf(i), exists
 		}
 		s.advance(i)
 		if s.steps > s.most {
-			return "", false, false
+			return "", unsearched
 		}
 	}
-	return "", false, true
+	return "", missing
 }
 
 // add adds a state, unless one is known after which each text is found that is found after it.

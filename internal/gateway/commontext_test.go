@@ -16,9 +16,9 @@ func exact(value string) condition  { return condition{op: exactly, value: value
 func TestCommonText(t *testing.T) {
 	for name, row := range map[string]struct {
 		met, unmet []condition
-		part       string // that of a header if empty
-		want       string // "" for none
-		doubt      doubt
+		part       string    // that of a header if empty
+		want       string    // "" for none
+		unknown    existence // why not, if it is not known
 	}{
 		"a prefix and an expression":            {met: []condition{prefix("/admin"), regexCondition("/[a-z]+/users")}, want: "/admin/users"},
 		"a longer element than the prefix":      {met: []condition{prefix("/admin"), regexCondition("/admins?/[ab]")}, want: "/admin/a"},
@@ -35,22 +35,21 @@ func TestCommonText(t *testing.T) {
 		"control characters in a path":          {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, part: partPath},
 		"in a header":                           {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}, want: "a\t"},
 		"in a parameter":                        {met: []condition{regexCondition(`a\n+`)}, part: partParam, want: "a\n"},
-		"an expression that cannot be read":     {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
+		"an expression that cannot be read":     {met: []condition{regexCondition("(?=a)a"), exact("a")}, unknown: unread},
 		"two of very many states":               {met: []condition{regexCondition("(.*a.{12}){9}c"), regexCondition("(.*b.{12}){9}d")}},
 		"what no text of a part has":            {met: []condition{prefix("/shop"), regexCondition(`/.*a.{14}\x01`)}, part: partPath},
 		"a long text":                           {met: []condition{prefix("/a"), regexCondition("/[a-c]/x{1000}[^x]")}, want: "/a/" + strings.Repeat("x", 1000) + "a"},
 		"what another one of many states takes": {met: []condition{regexCondition("[ab]*")}, unmet: []condition{regexCondition("(.*a.{14}|b|[^x]*)")}},
-		"one that takes too long":               {met: []condition{regexCondition("[a-t]*")}, unmet: []condition{regexCondition("[^a]*|[^b]*|[^c]*|[^d]*|[^e]*|[^f]*|[^g]*|[^h]*|[^i]*|[^j]*|[^k]*|[^l]*|[^m]*|[^n]*|[^o]*|[^p]*|[^q]*|[^r]*|[^s]*|[^t]*")}, doubt: unsearched},
-		"one that is too large":                 {met: []condition{regexCondition(".{1000}.{1000}.{1000}.{1000}.{1000}"), exact("a")}, doubt: unread},
+		"one that takes too long":               {met: []condition{regexCondition("[a-t]*")}, unmet: []condition{regexCondition("[^a]*|[^b]*|[^c]*|[^d]*|[^e]*|[^f]*|[^g]*|[^h]*|[^i]*|[^j]*|[^k]*|[^l]*|[^m]*|[^n]*|[^o]*|[^p]*|[^q]*|[^r]*|[^s]*|[^t]*")}, unknown: unsearched},
+		"one that is too large":                 {met: []condition{regexCondition(".{1000}.{1000}.{1000}.{1000}.{1000}"), exact("a")}, unknown: unread},
 		"one that is not needed to be read":     {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
 		"one that cannot be read under prefix":  {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memo := &routerMemo{texts: &textMemo{}}
-			got, found, d := memo.commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
+			got, d := memo.commonText(row.met, row.unmet, cmp.Or(row.part, partHeader))
 			assert.Equal(t, row.want, got)
-			assert.Equal(t, row.want != "", found)
-			assert.Equal(t, row.doubt, d)
+			assert.Equal(t, cmp.Or(row.unknown, existsIf(row.want != "")), d)
 			assert.Less(t, memo.work, 2*maxTextSteps/stepsPerWork)
 		})
 	}
@@ -86,13 +85,12 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 				texts = append(texts, text)
 			}
 		}
-		got, ok, d := (&routerMemo{texts: &textMemo{}}).commonText(met, unmet, partPath)
-		require.Equal(t, none, d)
-		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
-		if ok {
+		got, d := (&routerMemo{texts: &textMemo{}}).commonText(met, unmet, partPath)
+		require.Equal(t, existsIf(len(texts) > 0), d, "%v without %v: %q", met, unmet, texts)
+		if d == exists {
 			require.Contains(t, texts, got)
 		}
-		found[ok]++
+		found[d == exists]++
 	}
 	assert.Greater(t, min(found[true], found[false]), 200)
 }
@@ -100,8 +98,8 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, found, _ := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: &textMemo{}})
-	require.True(t, found)
+	value, d := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: &textMemo{}})
+	require.Equal(t, exists, d)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)
 	assert.NotContains(t, q.Headers[0].Value+q.Query[0].Value, freeText)

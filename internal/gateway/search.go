@@ -394,7 +394,7 @@ func (s *search) try(e, f entry) bool {
 	switch {
 	case q != nil:
 		return s.yield(Move{From: from, To: to, Request: q, before: s.before, after: s.after}) && s.onOtherHosts(e, f, q)
-	case d == none:
+	case d == missing:
 		return true
 	case d == unsearched:
 		return s.leave(e.served(), f.served())

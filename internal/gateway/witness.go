@@ -37,9 +37,9 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 					return
 				}
 				start := r.memo.work
-				q, found := r.served(e, h)
+				q, d := r.served(e, h)
 				*r.memo.lookups += 1 + r.memo.work - start
-				if found && !yield(Witness{Request: q}) {
+				if d != missing && !yield(Witness{Request: q}) {
 					return
 				}
 			}
@@ -47,15 +47,13 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 	}
 }
 
-// served returns a request for a hostname that is served by a match. found is also set if
-// there is a doubt about it.
-func (r *Router) served(e entry, hostname string) (q *Request, found bool) {
-	q, d := findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
+// served returns a request for a hostname that is served by a match.
+func (r *Router) served(e entry, hostname string) (*Request, existence) {
+	return findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
 		return s.match, s.Same(e.served())
 	})
-	return q, q != nil || d != none
 }
 
 // maxRefinements is how many requests are tried for two matches.
@@ -67,10 +65,10 @@ const maxRefinements = 8
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, doubt) {
+func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
 	left := maxRefinements
-	var find func(unmet conditionsAt) (*Request, doubt)
-	find = func(unmet conditionsAt) (*Request, doubt) {
+	var find func(unmet conditionsAt) (*Request, existence)
+	find = func(unmet conditionsAt) (*Request, existence) {
 		if left--; left < 0 {
 			return nil, unsearched
 		}
@@ -80,12 +78,13 @@ func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *rout
 		}
 		by, ok := wanted(q)
 		if ok {
-			return q, none
+			return q, exists
 		}
+		d = missing
 		for at, c := range by.avoidable(e.match, f.match) {
 			found, more := find(unmet.with(at, c))
 			if found != nil {
-				return found, none
+				return found, exists
 			}
 			d = max(d, more)
 		}
@@ -156,27 +155,26 @@ func (m *routeMatch) asPath() condition {
 
 // witness returns the request that meets two matches, none of some conditions, and as few
 // other matches as possible, or nil.
-func witness(e, f entry, unmet conditionsAt, memo *routerMemo) (q *Request, d doubt) {
+func witness(e, f entry, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
 	hostname, at := narrower(e, f).hostname, e.listener
 	if at.Listener.transport() == TransportTCP {
 		at = f.listener // which may read more of the connection
 	}
 	q = at.request(hostname)
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
-		return q, none // connections
+		return q, exists // connections
 	}
-	found, d := q.meetBoth(e.match, f.match, unmet, memo)
-	if !found {
+	if d = q.meetBoth(e.match, f.match, unmet, memo); d != exists {
 		return nil, d
 	}
-	return q, none
+	return q, exists
 }
 
 // meetBoth sets a request's path, method, headers and parameters to those that meet two
 // matches, none of some conditions, and as few other matches as possible.
-func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (found bool, d doubt) {
+func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
 	if a.verb != "" && b.verb != "" && a.verb != b.verb {
-		return false, none
+		return missing
 	}
 	q.Method = a.verb + b.verb
 	switch {
@@ -187,39 +185,34 @@ func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMem
 	case q.Method == "":
 		q.Method = freeVerb
 	}
-	if found, d = q.meetPaths(a, b, unmet, memo); !found {
-		return false, d
+	if d = q.meetPaths(a, b, unmet, memo); d != exists {
+		return d
 	}
-	if q.Headers, found, d = meetNamed(a.headers, b.headers, partHeader, unmet, memo); !found {
-		return false, d
+	if q.Headers, d = meetNamed(a.headers, b.headers, partHeader, unmet, memo); d != exists {
+		return d
 	}
-	q.Query, found, d = meetNamed(a.params, b.params, partParam, unmet, memo)
-	return found, d
+	q.Query, d = meetNamed(a.params, b.params, partParam, unmet, memo)
+	return d
 }
 
 // meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (found bool, d doubt) {
+func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
 	onPath := unmet[conditionAt{part: partPath}]
 	if !a.grpc && !b.grpc {
-		if q.Path, found, d = meet(a.path, b.path, onPath, partPath, memo); q.Path == "" {
+		if q.Path, d = meet(a.path, b.path, onPath, partPath, memo); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
-		return found, d
+		return d
 	}
 	q.GRPC = true
 	var service, method string
-	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, memo); !found {
-		return false, d
+	if service, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, memo); d != exists {
+		return d
 	}
-	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, memo); !found {
-		return false, d
+	if method, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, memo); d != exists {
+		return d
 	}
-	if service == "" {
-		service = freeSegment
-	}
-	if method == "" {
-		method = freeSegment
-	}
+	service, method = cmp.Or(service, freeSegment), cmp.Or(method, freeSegment)
 	paths := []string{"/" + service + "/" + method}
 	// of an HTTPRoute's match, the path decides which of the two are free
 	for _, m := range []*routeMatch{a, b} {
@@ -232,22 +225,22 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMe
 		return a.takesPath(q) && b.takesPath(q) && !slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
 	}
 	if slices.ContainsFunc(paths, takes) {
-		return true, none
+		return exists
 	}
-	path, found, d := meet(a.asPath(), b.asPath(), onPath, partPath, memo)
-	if found && !takes(path) {
-		return false, unsearched
+	path, d := meet(a.asPath(), b.asPath(), onPath, partPath, memo)
+	if d == exists && !takes(path) {
+		return unsearched
 	}
-	return found, d
+	return d
 }
 
 // meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *routerMemo) (out []Field, found bool, d doubt) {
+func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
 	add := func(name string, x, y condition) bool {
 		var value string
-		value, found, d = meet(x, y, unmet[conditionAt{part, name}], part, memo)
+		value, d = meet(x, y, unmet[conditionAt{part, name}], part, memo)
 		out = append(out, Field{name, value})
-		return found
+		return d == exists
 	}
 	for _, c := range a {
 		other := condition{}
@@ -255,20 +248,20 @@ func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *rou
 			other = b[i].condition
 		}
 		if !add(c.name, c.condition, other) {
-			return nil, false, d
+			return nil, d
 		}
 	}
 	for _, c := range b {
 		if !slices.ContainsFunc(a, func(o namedCondition) bool { return o.name == c.name }) && !add(c.name, c.condition, condition{}) {
-			return nil, false, d
+			return nil, d
 		}
 	}
-	return out, true, none
+	return out, exists
 }
 
 // meet returns a value that meets two conditions and none of others, and as few more as
-// possible. Only regular expressions leave a doubt.
-func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, found bool, d doubt) {
+// possible. Only of regular expressions it may not be known.
+func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, d existence) {
 	if a.op > b.op {
 		a, b = b, a
 	}
@@ -277,23 +270,23 @@ func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (val
 	}
 	switch {
 	case b.op == anyValue:
-		return "", true, none
+		return "", exists
 	case b.op == exactly:
-		return b.value, a.meets(b.value) && free(b.value), none
+		return b.value, existsIf(a.meets(b.value) && free(b.value))
 	case a.op == exactly:
-		if found = b.meets(a.value) && free(a.value); !found && b.unread {
+		if d = existsIf(b.meets(a.value) && free(a.value)); d == missing && b.unread {
 			d = unread
 		}
-		return a.value, found, d
+		return a.value, d
 	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
 		a, b = b, a
 	}
 	if b.op == underPrefix {
 		value = b.value + "/" + freeSegment
-		return value, a.meets(b.value) && free(value), none
+		return value, existsIf(a.meets(b.value) && free(value))
 	}
 	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
-		return value, true, none
+		return value, exists
 	}
 	return memo.commonText([]condition{a, b}, unmet, part)
 }
