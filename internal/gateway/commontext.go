@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math/bits"
@@ -163,21 +162,16 @@ func newProgram(prog *syntax.Prog, part string) *program {
 	var todo []uint32
 	for i := range prog.Inst {
 		in, pc := &prog.Inst[i], uint32(i)
-		switch in.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			into[in.Out], into[in.Arg] = append(into[in.Out], pc), append(into[in.Arg], pc)
-		case syntax.InstEmptyWidth:
-			p.contexts |= syntax.EmptyOp(in.Arg) //nolint:gosec // G115: it has six bits
-			into[in.Out] = append(into[in.Out], pc)
-		case syntax.InstCapture, syntax.InstNop:
-			into[in.Out] = append(into[in.Out], pc)
-		case syntax.InstMatch:
+		switch {
+		case in.Op == syntax.InstMatch:
 			todo = append(todo, pc)
-		case syntax.InstFail:
-		default:
-			if takesRuneIn(in, part) {
-				into[in.Out] = append(into[in.Out], pc)
-			}
+		case in.Op == syntax.InstEmptyWidth:
+			p.contexts |= syntax.EmptyOp(in.Arg) //nolint:gosec // G115: it has six bits
+		case takesRunes(in) && !takesRuneIn(in, part):
+			continue
+		}
+		for _, next := range following(in) {
+			into[next] = append(into[next], pc)
 		}
 	}
 	for len(todo) > 0 {
@@ -190,6 +184,21 @@ func newProgram(prog *syntax.Prog, part string) *program {
 	}
 	return p
 }
+
+// following returns the instructions after one.
+func following(in *syntax.Inst) []uint32 {
+	switch in.Op {
+	case syntax.InstAlt, syntax.InstAltMatch:
+		return []uint32{in.Out, in.Arg}
+	case syntax.InstMatch, syntax.InstFail:
+		return nil
+	default:
+		return []uint32{in.Out}
+	}
+}
+
+// takesRunes reports whether an instruction takes a rune, and does not only lead to others.
+func takesRunes(in *syntax.Inst) bool { return in.Op >= syntax.InstRune }
 
 // takesRuneIn reports whether an instruction takes a rune that a part of requests may have.
 func takesRuneIn(in *syntax.Inst, part string) bool {
@@ -206,21 +215,16 @@ func takesRuneIn(in *syntax.Inst, part string) bool {
 // rangesOf yields the ranges of runes that an instruction takes.
 func rangesOf(in *syntax.Inst) iter.Seq2[rune, rune] {
 	return func(yield func(lo, hi rune) bool) {
-		switch {
-		case in.Op == syntax.InstRuneAny:
-			yield(0, unicode.MaxRune)
-		case in.Op == syntax.InstRuneAnyNotNL:
-			_ = yield(0, '\n'-1) && yield('\n'+1, unicode.MaxRune)
-		case len(in.Rune) == 1: // and those that differ only in case
+		if len(in.Rune) == 1 { // and those that differ only in case
 			more := yield(in.Rune[0], in.Rune[0])
 			for r := unicode.SimpleFold(in.Rune[0]); more && syntax.Flags(in.Arg)&syntax.FoldCase != 0 && r != in.Rune[0]; r = unicode.SimpleFold(r) { //nolint:gosec // G115: flags
 				more = yield(r, r)
 			}
-		default:
-			for i := 0; i+1 < len(in.Rune); i += 2 {
-				if !yield(in.Rune[i], in.Rune[i+1]) {
-					return
-				}
+			return
+		}
+		for i := 0; i+1 < len(in.Rune); i += 2 {
+			if !yield(in.Rune[i], in.Rune[i+1]) {
+				return
 			}
 		}
 	}
@@ -242,20 +246,13 @@ func (p *program) closureOf(pc uint32, last, r rune) closure {
 			continue
 		}
 		seen[pc] = true
-		switch in := &p.Inst[pc]; in.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			todo = append(todo, in.Out, in.Arg)
-		case syntax.InstCapture, syntax.InstNop:
-			todo = append(todo, in.Out)
-		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(in.Arg)&^at.context == 0 { //nolint:gosec // G115: it has six bits
-				todo = append(todo, in.Out)
-			}
-		case syntax.InstMatch:
+		switch in := &p.Inst[pc]; {
+		case in.Op == syntax.InstMatch:
 			out.match = true
-		case syntax.InstFail:
-		default:
+		case takesRunes(in):
 			out.takes = append(out.takes, pc)
+		case in.Op != syntax.InstEmptyWidth || syntax.EmptyOp(in.Arg)&^at.context == 0: //nolint:gosec // G115: it has six bits
+			todo = append(todo, following(in)...)
 		}
 	}
 	p.closures[at] = out
@@ -268,7 +265,6 @@ func (p *program) closureOf(pc uint32, last, r rune) closure {
 type textSearch struct {
 	met, unmet  []*program
 	runes       []rune // one of each class, those that are easier to read first
-	sorted      []int  // the same by rune
 	sets        map[*syntax.Inst]runeSet
 	contexts    syntax.EmptyOp
 	states      []textState
@@ -379,7 +375,7 @@ func (s *textSearch) advance(i int) {
 	t := s.states[i]
 	if s.contexts != 0 || len(s.unmet) > 0 {
 		for k, r := range s.runes {
-			s.advanceBy(i, r, func(set runeSet) bool { return set[k/64]&(1<<(k%64)) != 0 })
+			s.advanceBy(i, k, r)
 			if s.steps > s.most {
 				return
 			}
@@ -401,8 +397,8 @@ func (s *textSearch) advance(i int) {
 	})
 }
 
-// advanceBy adds the states after one rune.
-func (s *textSearch) advanceBy(i int, r rune, has func(runeSet) bool) {
+// advanceBy adds the states after one rune, the k-th.
+func (s *textSearch) advanceBy(i, k int, r rune) {
 	t := s.states[i]
 	next := func(p *program, at []uint32) []uint32 {
 		var out []uint32
@@ -410,7 +406,7 @@ func (s *textSearch) advanceBy(i int, r rune, has func(runeSet) bool) {
 			takes := p.closureOf(pc, t.last, r).takes
 			s.steps += 1 + len(takes)
 			for _, pc := range takes {
-				if in := &p.Inst[pc]; has(s.setOf(in)) && !slices.Contains(out, in.Out) {
+				if in := &p.Inst[pc]; s.setOf(in)[k/64]&(1<<(k%64)) != 0 && !slices.Contains(out, in.Out) {
 					out = append(out, in.Out)
 				}
 			}
@@ -474,14 +470,12 @@ func (s *textSearch) setOf(in *syntax.Inst) runeSet {
 		return known
 	}
 	out := make(runeSet, (len(s.runes)+63)/64)
-	for lo, hi := range rangesOf(in) {
-		from, _ := slices.BinarySearchFunc(s.sorted, lo, func(k int, r rune) int { return cmp.Compare(s.runes[k], r) })
-		for ; from < len(s.sorted) && s.runes[s.sorted[from]] <= hi; from++ {
-			k := s.sorted[from]
+	for k, r := range s.runes {
+		if in.MatchRune(r) {
 			out[k/64] |= 1 << (k % 64)
 		}
-		s.steps++
 	}
+	s.steps += 1 + len(s.runes)/stepsPerWork
 	s.sets[in] = out
 	return out
 }
@@ -520,10 +514,6 @@ func (s *textSearch) setRunes(part string) {
 	}
 	slices.SortFunc(shown, func(a, b rune) int { return strings.IndexRune(shownRunes, a) - strings.IndexRune(shownRunes, b) })
 	s.runes = append(shown, rest...)
-	for k := range s.runes {
-		s.sorted = append(s.sorted, k)
-	}
-	slices.SortFunc(s.sorted, func(a, b int) int { return cmp.Compare(s.runes[a], s.runes[b]) })
 	s.steps += len(cuts)
 }
 

@@ -41,12 +41,10 @@ func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
 		Namespace: intern(namespace(g.Namespace)), Name: intern(g.Name), Labels: g.Labels,
-		Class:     string(g.Spec.GatewayClassName),
-		Listeners: make([]Listener, len(g.Spec.Listeners)),
+		Class: string(g.Spec.GatewayClassName),
 	}
 	for i := range g.Spec.Listeners {
-		l := &g.Spec.Listeners[i]
-		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, passesThrough(l.TLS), l.AllowedRoutes)
+		out.Listeners = append(out.Listeners, listener(&g.Spec.Listeners[i]))
 	}
 	if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
 		p := i.ParametersRef
@@ -63,7 +61,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
 		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
-		Created: Newest, Listeners: make([]Listener, len(s.Spec.Listeners)),
+		Created: Newest,
 	}
 	if !s.CreationTimestamp.IsZero() {
 		out.Created = s.CreationTimestamp.Unix()
@@ -76,8 +74,7 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 		out.Unread = of
 	}
 	for i := range s.Spec.Listeners {
-		l := &s.Spec.Listeners[i]
-		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, passesThrough(l.TLS), l.AllowedRoutes)
+		out.Listeners = append(out.Listeners, listener(new(gatewayv1.Listener(s.Spec.Listeners[i]))))
 	}
 	return out
 }
@@ -116,22 +113,19 @@ func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
 	return out
 }
 
-func listener(
-	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
-	protocol gatewayv1.ProtocolType, passthrough bool, allowed *gatewayv1.AllowedRoutes,
-) Listener {
-	out := Listener{Name: intern(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
-	if hostname != nil {
-		out.Hostname = strings.ToLower(string(*hostname))
+func listener(l *gatewayv1.Listener) Listener {
+	out := Listener{Name: intern(string(l.Name)), Port: l.Port, Protocol: string(l.Protocol), Namespaces: NamespaceRule{Same: true}}
+	if l.Hostname != nil {
+		out.Hostname = strings.ToLower(string(*l.Hostname))
 	}
 	var kinds []gatewayv1.RouteGroupKind
-	if allowed != nil {
+	if allowed := l.AllowedRoutes; allowed != nil {
 		kinds = allowed.Kinds
 		if n := allowed.Namespaces; n != nil && n.From != nil {
 			out.Namespaces = namespaceRule(*n.From, n.Selector)
 		}
 	}
-	out.Kinds, out.AnyKind = routeKinds(protocol, passthrough, kinds)
+	out.Kinds, out.AnyKind = routeKinds(l.Protocol, passesThrough(l.TLS), kinds)
 	return out
 }
 

@@ -210,7 +210,7 @@ func (m *routeMatch) fields(yield func(field) bool) {
 	}
 	for _, s := range []struct {
 		sort fieldSort
-		of   []namedCondition
+		of   namedConditions
 	}{{headerField, m.headers}, {paramField, m.params}} {
 		for i := range s.of {
 			if c := &s.of[i]; c.op == exactly && !yield(field{fieldName{s.sort, c.name}, c.value}) {

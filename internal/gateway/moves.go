@@ -52,7 +52,7 @@ func (m *Move) Shown() *Request {
 func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		s := newSearch(before, after, limits, yield)
-		defer s.end()
+		defer func() { *s.limits.Work = s.work() }()
 		for _, flip := range []bool{false, true} {
 			own, other := s.sides(flip)
 			unchanged := own.unchangedListeners(other)

@@ -48,6 +48,19 @@ type namedCondition struct {
 	condition
 }
 
+// namedConditions are conditions on different headers, or query parameters.
+type namedConditions []namedCondition
+
+// on returns the condition on a name, which any value meets if there is none.
+func (all namedConditions) on(name string) condition {
+	for i := range all {
+		if all[i].name == name {
+			return all[i].condition
+		}
+	}
+	return condition{}
+}
+
 // routeMatch is one match of a rule of a route: its conditions, of which all must be met.
 // The zero match is met by every request.
 type routeMatch struct {
@@ -56,7 +69,7 @@ type routeMatch struct {
 	path            condition // of HTTPRoutes
 	service, method condition // of GRPCRoutes
 	verb            string    // HTTP method, "" for any
-	headers, params []namedCondition
+	headers, params namedConditions
 	regex           bool   // some condition is a regular expression that is not a literal
 	cost            int    // of comparing a request with it, 1 for a match without headers and parameters
 	segment         string // the first one of the paths that it takes, "" for any
@@ -194,8 +207,8 @@ func pathCondition(kind gatewayv1.PathMatchType, value string) condition {
 }
 
 // addNamed adds a condition on a name. Of several on one name, the first counts.
-func addNamed(all []namedCondition, name, kind, value string) []namedCondition {
-	if slices.ContainsFunc(all, func(c namedCondition) bool { return c.name == name }) {
+func addNamed(all namedConditions, name, kind, value string) namedConditions {
+	if all.on(name).op != anyValue {
 		return all
 	}
 	return append(all, namedCondition{name, valueCondition(kind, value)})
@@ -285,7 +298,7 @@ func (m *routeMatch) hash() uint64 {
 	for _, c := range []condition{m.path, m.service, m.method} {
 		maphash.WriteComparable(&h, of{"", c.op, c.expression, c.value})
 	}
-	for _, all := range [][]namedCondition{m.headers, m.params} {
+	for _, all := range []namedConditions{m.headers, m.params} {
 		all = slices.SortedFunc(slices.Values(all), func(a, b namedCondition) int { return strings.Compare(a.name, b.name) })
 		maphash.WriteComparable(&h, len(all))
 		for _, c := range all {
@@ -408,10 +421,8 @@ func (m *routeMatch) covers(o *routeMatch) bool {
 	if m.grpc && !o.grpc || m.verb != "" && m.verb != o.verb || !m.path.covers(o.path) || !m.service.covers(o.service) || !m.method.covers(o.method) {
 		return false
 	}
-	coverAll := func(all, others []namedCondition) bool {
-		return !slices.ContainsFunc(all, func(c namedCondition) bool {
-			return !slices.ContainsFunc(others, func(o namedCondition) bool { return o.name == c.name && c.covers(o.condition) })
-		})
+	coverAll := func(all, others namedConditions) bool {
+		return !slices.ContainsFunc(all, func(c namedCondition) bool { return !c.covers(others.on(c.name)) })
 	}
 	return coverAll(m.headers, o.headers) && coverAll(m.params, o.params)
 }
@@ -458,15 +469,11 @@ func (m *routeMatch) excludes(o *routeMatch) bool {
 
 // excludeNamed reports whether two lists of conditions have different exact values of a
 // name.
-func excludeNamed(a, b []namedCondition) bool {
-	for i := range a {
-		for j := range b {
-			if a[i].name == b[j].name && a[i].op == exactly && b[j].op == exactly && a[i].value != b[j].value {
-				return true
-			}
-		}
-	}
-	return false
+func excludeNamed(a, b namedConditions) bool {
+	return slices.ContainsFunc(a, func(c namedCondition) bool {
+		o := b.on(c.name)
+		return c.op == exactly && o.op == exactly && c.value != o.value
+	})
 }
 
 // takes reports whether a request meets all conditions of the match.

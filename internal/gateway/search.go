@@ -18,13 +18,13 @@ type search struct {
 	before, after *Router
 	limits        MoveLimits
 	yield         func(Move) bool
-	// looked and worked are what the routers had done before, earlier is the work of other
+	// looked and worked are what the routers had done before, without the work of other
 	// searches that share limits.Work, and allowed the matches that may be looked at.
-	looked, worked, earlier, allowed int
-	byPolicies                       map[stakeAt][]stakeGroup
-	unsearched                       map[[2]Served]bool       // rules between which moves are not looked for
-	servedAs                         map[listenerKey][]string // see hostsServedAs
-	within                           map[withinKey][]string   // see hostsWithin
+	looked, worked, allowed int
+	byPolicies              map[stakeAt][]stakeGroup
+	unsearched              map[[2]Served]bool       // rules between which moves are not looked for
+	servedAs                map[listenerKey][]string // see hostsServedAs
+	within                  map[withinKey][]string   // see hostsWithin
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -47,40 +47,26 @@ func rulesOf(from, to Served) [2]Served {
 }
 
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
-	s := &search{before: before, after: after, limits: limits, yield: yield}
-	s.looked, s.worked = s.steps(), s.work()
-	if limits.Work != nil {
-		s.earlier = *limits.Work
+	s := &search{
+		before: before, after: after, limits: limits, yield: yield, byPolicies: make(map[stakeAt][]stakeGroup),
+		unsearched: make(map[[2]Served]bool), servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
 	}
+	s.limits.Work = cmp.Or(limits.Work, new(int))
+	s.looked, s.worked = s.steps(), s.work()-*s.limits.Work
 	return s
 }
 
-// set sets a value of a map that is made when it has its first: most searches need none.
-func set[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = make(map[K]V)
-	}
-	(*m)[key] = value
-}
-
-// end adds the work of the search to what others share with it.
-func (s *search) end() {
-	if s.limits.Work != nil {
-		*s.limits.Work = s.earlier + s.work()
-	}
-}
-
 // spent reports whether the search may not do more, and overspent whether skip may not.
-func (s *search) spent() bool { return s.earlier+s.work() > s.maxWork() }
+func (s *search) spent() bool { return s.work() > s.maxWork() }
 
-func (s *search) overspent() bool { return s.earlier+s.work() > 2*s.maxWork() }
+func (s *search) overspent() bool { return s.work() > 2*s.maxWork() }
 
 func (s *search) maxWork() int { return cmp.Or(s.limits.MaxWork, maxWork) }
 
 // steps returns how many matches the search looked at.
 func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
 
-// work returns the work of the search.
+// work returns the work of the search, and of others that share limits.Work.
 func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.worked }
 
 // sides returns the router of a changed match, and the one of those that serve its requests on
@@ -148,7 +134,7 @@ func (s *search) hostsWithin(e entry, flip bool) []string {
 			}
 		}
 	}
-	set(&s.within, key, out)
+	s.within[key] = out
 	return out
 }
 
@@ -338,7 +324,7 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 		}
 		out[i].rules, out[i].count = append(out[i].rules, rule), out[i].count+len(rule)
 	}
-	set(&s.byPolicies, at, out)
+	s.byPolicies[at] = out
 	return out
 }
 
@@ -374,7 +360,7 @@ func (s *search) leave(from, to Served) bool {
 	if s.unsearched[at] {
 		return true
 	}
-	set(&s.unsearched, at, true)
+	s.unsearched[at] = true
 	return s.yield(Move{From: from, To: to, Unsearched: true})
 }
 
@@ -450,6 +436,6 @@ func (s *search) hostsServedAs(e entry, q *Request) []string {
 			out = append(out, h)
 		}
 	}
-	set(&s.servedAs, key, out)
+	s.servedAs[key] = out
 	return out
 }

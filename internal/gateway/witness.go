@@ -235,26 +235,16 @@ func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMe
 }
 
 // meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
-	add := func(name string, x, y condition) bool {
-		var value string
-		value, d = meet(x, y, unmet[conditionAt{part, name}], part, memo)
-		out = append(out, Field{name, value})
-		return d == exists
-	}
-	for _, c := range a {
-		other := condition{}
-		if i := slices.IndexFunc(b, func(o namedCondition) bool { return o.name == c.name }); i >= 0 {
-			other = b[i].condition
+func meetNamed(a, b namedConditions, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
+	for i, c := range slices.Concat(a, b) {
+		if i >= len(a) && a.on(c.name).op != anyValue {
+			continue // it was met
 		}
-		if !add(c.name, c.condition, other) {
+		value, d := meet(a.on(c.name), b.on(c.name), unmet[conditionAt{part, c.name}], part, memo)
+		if d != exists {
 			return nil, d
 		}
-	}
-	for _, c := range b {
-		if !slices.ContainsFunc(a, func(o namedCondition) bool { return o.name == c.name }) && !add(c.name, c.condition, condition{}) {
-			return nil, d
-		}
+		out = append(out, Field{c.name, value})
 	}
 	return out, exists
 }
