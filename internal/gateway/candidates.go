@@ -94,7 +94,7 @@ func (r *matching) addCandidates(a *Answer, q *Request) {
 			m := &matches[i]
 			a.Unread = a.Unread || on.Hostname == a.Hostname && m.unread()
 			if m.takes(q) {
-				met = append(met, entry{on.Listener, on.Route, m, on.Hostname}.served())
+				met = append(met, servedBy(on.Listener, on.Route, m, on.Hostname))
 			}
 		}
 	}

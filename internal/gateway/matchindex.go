@@ -7,7 +7,7 @@ import (
 
 // indexed is a match in an index.
 type indexed struct {
-	entry
+	Served
 
 	order int // among matches of the same precedence
 }

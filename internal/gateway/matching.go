@@ -46,17 +46,10 @@ func (s Served) Path() Path {
 	return Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: s.Route, Rule: s.Rule}
 }
 
-// entry is a match of a route at a listener, on one hostname: the more specific one of the
-// listener's and of the route's.
-type entry struct {
-	listener *ListenerMatch
-	route    *Route
-	match    *routeMatch
-	hostname string
-}
-
-func (e entry) served() Served {
-	return Served{Listener: e.listener, Route: e.route, Rule: e.match.rule, Match: e.match.match, Hostname: e.hostname, match: e.match}
+// servedBy returns where requests go that meet a match of a route at a listener first, on one
+// hostname: the more specific one of the listener's and of the route's.
+func servedBy(l *ListenerMatch, route *Route, m *routeMatch, hostname string) Served {
+	return Served{Listener: l, Route: route, Rule: m.rule, Match: m.match, Hostname: hostname, match: m}
 }
 
 // matching decides which match of an attached route a request meets first.
@@ -181,7 +174,7 @@ func (x *hostIndex) readRoute(to *matchIndex, at routeAt, hostname, segment stri
 			rule = rule[len(rule):]
 		}
 		x.read++
-		rule = append(rule, indexed{entry{at.listener, at.route, &matches[i], hostname}, x.read})
+		rule = append(rule, indexed{servedBy(at.listener, at.route, &matches[i], hostname), x.read})
 	}
 	to.add(rule)
 }
@@ -269,7 +262,7 @@ func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 	if best == nil {
 		return Served{Listener: x.listeners[0], Hostname: x.hostname}
 	}
-	return best.served()
+	return best.Served
 }
 
 // compare orders matches by precedence: those on one hostname, or on all that match a host
@@ -284,7 +277,7 @@ func (r *matching) compare(a, b Served) int {
 
 // precedes reports whether a match comes before another one on the same hostname.
 func (r *matching) precedes(a, b *indexed) bool {
-	if c := r.compare(a.served(), b.served()); c != 0 {
+	if c := r.compare(a.Served, b.Served); c != 0 {
 		return c < 0
 	}
 	return a.order < b.order
@@ -307,8 +300,8 @@ func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 }
 
 // entriesAt yields the matches of a route at a listener that is known by its name.
-func (r *matching) entriesAt(route *Route, at *ListenerMatch) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
+func (r *matching) entriesAt(route *Route, at *ListenerMatch) iter.Seq[Served] {
+	return func(yield func(Served) bool) {
 		for i := range r.listeners {
 			if l := &r.listeners[i]; l.Same(at) && !r.yieldEntries(route, l, yield) {
 				return
@@ -317,14 +310,14 @@ func (r *matching) entriesAt(route *Route, at *ListenerMatch) iter.Seq[entry] {
 	}
 }
 
-func (r *matching) yieldEntries(route *Route, l *ListenerMatch, yield func(entry) bool) bool {
+func (r *matching) yieldEntries(route *Route, l *ListenerMatch, yield func(Served) bool) bool {
 	if !r.attached(l, route) {
 		return true
 	}
 	for _, h := range l.hostnames(route) {
 		matches := route.routeMatches()
 		for k := range matches {
-			if !yield(entry{l, route, &matches[k], h}) {
+			if !yield(servedBy(l, route, &matches[k], h)) {
 				return false
 			}
 		}

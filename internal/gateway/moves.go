@@ -62,7 +62,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 			}
 			for _, route := range changed {
 				for e := range s.changedEntries(route, others, unchanged, flip) {
-					if !s.moves(e, flip, unchanged[e.listener] == nil) {
+					if !s.moves(e, flip, unchanged[e.Listener] == nil) {
 						return
 					}
 				}
@@ -104,14 +104,14 @@ func (m *Move) SameListener() bool {
 //
 // A request between two matches that both routers have does not move: the same one
 // precedes the other in both.
-func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch, after bool) iter.Seq[entry] {
+func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch, after bool) iter.Seq[Served] {
 	r, o := s.sides(after)
 	var other *Route
 	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
 		other = others[i]
 	}
 	same := sameMatches(route, other, after)
-	return func(yield func(entry) bool) {
+	return func(yield func(Served) bool) {
 		for i := range r.listeners {
 			l := &r.listeners[i]
 			var hostnames []string
@@ -119,8 +119,8 @@ func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*Li
 			if is != nil && other != nil && o.attached(is, other) {
 				hostnames = is.hostnames(other)
 			}
-			ok := r.yieldEntries(route, l, func(e entry) bool {
-				return slices.Contains(hostnames, e.hostname) && same(e.match) && s.sameStake(e, is, other, after) || yield(e)
+			ok := r.yieldEntries(route, l, func(e Served) bool {
+				return slices.Contains(hostnames, e.Hostname) && same(e.match) && s.sameStake(e, is, other, after) || yield(e)
 			})
 			if !ok {
 				return
@@ -131,9 +131,9 @@ func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*Li
 
 // sameStake reports whether nothing is at stake between a match and the same one of
 // another router, at a listener that may have another name.
-func (s *search) sameStake(e entry, l *ListenerMatch, route *Route, after bool) bool {
+func (s *search) sameStake(e Served, l *ListenerMatch, route *Route, after bool) bool {
 	there := Served{Listener: l, Route: route, Rule: e.match.rule}
-	return l.Same(e.listener) || s.limits.AtStake != nil && !s.matters(e, s.policies(there, !after), after)
+	return l.Same(e.Listener) || s.limits.AtStake != nil && !s.matters(e, s.policies(there, !after), after)
 }
 
 // ListenersGone returns the gateways and listener sets of which another router does not
@@ -217,7 +217,7 @@ func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch
 // may go to another one, the listener of another router by which they come in there.
 func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*ListenerMatch] {
 	return func(yield func(l *ListenerMatch) bool) {
-		e := entry{listener: at, hostname: at.Listener.Hostname}
+		e := Served{Listener: at, Hostname: at.Listener.Hostname}
 		for _, h := range hostnamesIn(e, other) {
 			q := at.request(h)
 			if q.Transport == TransportTCP {

@@ -106,28 +106,28 @@ func (r *Router) ReachOfListener(l *ListenerMatch) Reach {
 }
 
 // reachOf is Reach for a match on one hostname.
-func (r *Router) reachOf(e entry) Reach {
+func (r *Router) reachOf(e Served) Reach {
 	q, _ := witness(e, e, nil, r.memo)
 	if q == nil {
 		return Reach{Reached: true}
 	}
 	s := r.Route(q)
-	if s.Same(e.served()) || s.leavesUnsure(e) {
+	if s.Same(e) || s.leavesUnsure(e) {
 		return Reach{Reached: true}
 	}
 	out := Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
 	if s.Route != nil {
-		_, out.First = r.reading.compare(&s, new(e.served()))
+		_, out.First = r.reading.compare(&s, &e)
 	}
-	if out.First == api.ByName && !e.route.Dated() {
+	if out.First == api.ByName && !e.Route.Dated() {
 		return Reach{Reached: true} // which route is older is not known
 	}
-	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {
+	if out.By.Listener == nil || !out.By.Listener.Same(e.Listener) {
 		sharing := r.sharing()
 		start := sharing.memo.work
 		s := sharing.Route(out.Request)
 		r.memo.reach += sharing.memo.work - start
-		out.Isolated = s.Same(e.served()) || s.leavesUnsure(e)
+		out.Isolated = s.Same(e) || s.leavesUnsure(e)
 		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || !out.Isolated && s.sameRule(e)
 	}
 	return out
@@ -136,15 +136,15 @@ func (r *Router) reachOf(e entry) Reach {
 // leavesUnsure reports whether a request that meets a match goes to another one, and it is
 // not known whether all do: by regular expressions, whose precedence is the
 // implementation's, or since only routes of one of two kinds may be accepted.
-func (s Served) leavesUnsure(e entry) bool {
+func (s Served) leavesUnsure(e Served) bool {
 	if s.match == nil {
 		return false
 	}
-	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.route.Kind || e.match.regex && !s.match.covers(e.match)
+	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.Route.Kind || e.match.regex && !s.match.covers(e.match)
 }
 
-func (s Served) sameRule(e entry) bool {
-	return s.Route != nil && s.Rule == e.match.rule && s.Route.Ref() == e.route.Ref()
+func (s Served) sameRule(e Served) bool {
+	return s.Route != nil && s.Rule == e.match.rule && s.Route.Ref() == e.Route.Ref()
 }
 
 // ReachAnywhere returns whether requests reach a rule of a route, any of them if it is -1,

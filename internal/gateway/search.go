@@ -81,11 +81,11 @@ func (s *search) sides(flip bool) (own, other *Router) {
 // moves looks for requests that move between a match that the change edits, adds or removes and
 // those that serve requests for its hostname in the other router; and for more specific
 // hostnames where the listener is changed, too. It reports whether to go on.
-func (s *search) moves(e entry, flip, listener bool) bool {
-	if !s.compete(e, e.hostname, flip) {
+func (s *search) moves(e Served, flip, listener bool) bool {
+	if !s.compete(e, e.Hostname, flip) {
 		return false
 	}
-	if !listener || e.listener.Service != nil {
+	if !listener || e.Listener.Service != nil {
 		return true
 	}
 	for _, h := range s.hostsWithin(e, flip) {
@@ -108,24 +108,24 @@ type withinKey struct {
 
 // hostsWithin returns the hostnames of routes at other listeners of the port that are more
 // specific than the one of a match, where a move from or to these routes matters.
-func (s *search) hostsWithin(e entry, flip bool) []string {
-	key := withinKey{e.listener, e.hostname, s.policies(e.served(), flip)}
+func (s *search) hostsWithin(e Served, flip bool) []string {
+	key := withinKey{e.Listener, e.Hostname, s.policies(e, flip)}
 	out, known := s.within[key]
 	if known {
 		return out
 	}
 	_, other := s.sides(flip)
-	seen := map[string]bool{e.hostname: true}
+	seen := map[string]bool{e.Hostname: true}
 	for i := range other.listeners {
 		l := &other.listeners[i]
-		if l.Same(e.listener) || !l.Listener.SamePort(e.listener.Listener) || !HostnamesIntersect(l.Listener.Hostname, e.hostname) {
+		if l.Same(e.Listener) || !l.Listener.SamePort(e.Listener.Listener) || !HostnamesIntersect(l.Listener.Hostname, e.Hostname) {
 			continue
 		}
 		for route := range other.routes.RoutesOf(l.Parent()) {
 			other.memo.work++
 			for _, h := range route.Hostnames {
 				chain := hostnamesFor(h)
-				if seen[h] || !slices.Contains(chain, e.hostname) || !slices.Contains(chain, l.Listener.Hostname) || !other.attached(l, route) {
+				if seen[h] || !slices.Contains(chain, e.Hostname) || !slices.Contains(chain, l.Listener.Hostname) || !other.attached(l, route) {
 					continue
 				}
 				if s.routeMatters(e, Served{Listener: l, Route: route}, flip) {
@@ -147,11 +147,11 @@ func (s *search) policies(at Served, after bool) any {
 }
 
 // matters reports whether a move between a match and a rule with some policies does.
-func (s *search) matters(e entry, policies any, flip bool) bool {
+func (s *search) matters(e Served, policies any, flip bool) bool {
 	if s.limits.AtStake == nil {
 		return true
 	}
-	from, to := s.policies(e.served(), flip), policies
+	from, to := s.policies(e, flip), policies
 	if flip {
 		from, to = to, from
 	}
@@ -159,7 +159,7 @@ func (s *search) matters(e entry, policies any, flip bool) bool {
 }
 
 // routeMatters reports whether a move between a match and some rule of a route does.
-func (s *search) routeMatters(e entry, at Served, flip bool) bool {
+func (s *search) routeMatters(e, at Served, flip bool) bool {
 	for at.Rule = range at.Route.Rules {
 		if s.matters(e, s.policies(at, !flip), flip) {
 			return true
@@ -170,14 +170,14 @@ func (s *search) routeMatters(e entry, at Served, flip bool) bool {
 
 // compete looks for requests for a host that move between a changed match and those that serve
 // some in the other router.
-func (s *search) compete(e entry, host string, flip bool) bool {
+func (s *search) compete(e Served, host string, flip bool) bool {
 	own, other := s.sides(flip)
 	if s.limits.Alive != nil && !s.limits.Alive() {
 		return false
 	}
-	q := e.listener.request(host)
+	q := e.Listener.request(host)
 	at, to := own.indexFor(q), other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) || host != e.hostname && at.find(e.match) == nil {
+	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.Listener.Same) || host != e.Hostname && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)
@@ -204,7 +204,7 @@ func (s *search) compete(e entry, host string, flip bool) bool {
 		}
 		return true
 	}
-	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
+	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.Served, e) >= 0 })
 	competing := other.competitors(to, e.match)
 	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
 	for _, o := range preceding {
@@ -233,7 +233,7 @@ func (s *search) compete(e entry, host string, flip bool) bool {
 
 // contest is the competition of a changed match with others.
 type contest struct {
-	entry
+	Served
 
 	own, other *Router    // of the match, and of the others
 	at, to     *hostIndex // with these
@@ -243,32 +243,31 @@ type contest struct {
 // stays reports whether no request moves between the match and another one, since both
 // indexes have both matches, or one of them with the one that precedes it.
 func (c *contest) stays(o *indexed) bool {
-	if there := c.at.find(o.match); there != nil && c.own.compare(there.served(), c.served()) < 0 {
+	if there := c.at.find(o.match); there != nil && c.own.compare(there.Served, c.Served) < 0 {
 		return true // it takes the requests where the changed match is
 	}
 	here := c.to.find(c.match)
-	return here != nil && c.other.compare(here.served(), o.served()) < 0
+	return here != nil && c.other.compare(here.Served, o.Served) < 0
 }
 
 // ordered returns the match and another one as requests move between them.
-func (c *contest) ordered(o entry) (from, to entry) {
+func (c *contest) ordered(o Served) (from, to Served) {
 	if c.flip {
-		return o, c.entry
+		return o, c.Served
 	}
-	return c.entry, o
+	return c.Served, o
 }
 
 // pair looks for a request that moves between two matches. It reports whether to go on.
 func (s *search) pair(c *contest, with *indexed) bool {
-	e, f := c.ordered(with.entry)
-	from, to := e.served(), f.served()
+	from, to := c.ordered(with.Served)
 	switch {
-	case !s.matters(c.entry, s.policies(with.served(), !c.flip), c.flip) || s.knows(from, to) || c.stays(with):
+	case !s.matters(c.Served, s.policies(with.Served, !c.flip), c.flip) || s.knows(from, to) || c.stays(with):
 		return true
 	case s.steps() > s.allowed || s.spent():
 		return s.leave(from, to)
 	default:
-		return s.try(e, f)
+		return s.try(from, to)
 	}
 }
 
@@ -282,7 +281,7 @@ const maxFew = 64
 
 // atStake reports whether a move between a match and some match of another index matters,
 // and returns those for which it does where they are few of many, else nil.
-func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []indexed, matters bool) {
+func (s *search) atStake(e Served, to *hostIndex, flip bool) (few []indexed, matters bool) {
 	if s.limits.AtStake == nil {
 		return nil, true
 	}
@@ -315,7 +314,7 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 	var out []stakeGroup
 	index := make(map[any]int)
 	for _, rule := range x.rulesFor(segment) {
-		p := s.policies(rule[0].served(), after)
+		p := s.policies(rule[0].Served, after)
 		i, ok := index[p]
 		if !ok {
 			i = len(out)
@@ -333,12 +332,11 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 // requests in common is not compared either once that has cost as much as the search.
 func (s *search) skip(c *contest) bool {
 	for _, g := range s.groups(c.to, c.match.segment, !c.flip) {
-		if !s.matters(c.entry, g.policies, c.flip) {
+		if !s.matters(c.Served, g.policies, c.flip) {
 			continue
 		}
 		for _, rule := range g.rules {
-			e, f := c.ordered(rule[0].entry)
-			from, to := e.served(), f.served()
+			from, to := c.ordered(rule[0].Served)
 			if s.unsearched[rulesOf(from, to)] || s.knows(from, to) {
 				continue
 			}
@@ -366,16 +364,16 @@ func (s *search) leave(from, to Served) bool {
 
 // try yields a request that moves from one match to another, if there is one. It reports
 // whether to go on.
-func (s *search) try(e, f entry) bool {
+func (s *search) try(e, f Served) bool {
 	if e.match.excludes(f.match) {
 		return true
 	}
 	var from, to Served
 	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
-		if from, to = s.before.Route(q), s.after.Route(q); !from.Same(e.served()) {
+		if from, to = s.before.Route(q), s.after.Route(q); !from.Same(e) {
 			return from.match, false
 		}
-		return to.match, to.Same(f.served())
+		return to.match, to.Same(f)
 	})
 	switch {
 	case q != nil:
@@ -383,30 +381,30 @@ func (s *search) try(e, f entry) bool {
 	case d == missing:
 		return true
 	case d == unsearched:
-		return s.leave(e.served(), f.served())
+		return s.leave(e, f)
 	}
-	other, _ := s.before.served(e, narrower(e, f).hostname)
-	return s.yield(Move{From: e.served(), To: f.served(), Other: other})
+	other, _ := s.before.served(e, narrower(e, f).Hostname)
+	return s.yield(Move{From: e, To: f, Other: other})
 }
 
 // onOtherHosts yields requests that move from one match to another as a known one does, where
 // listeners share their routes: for more specific hostnames of listeners without routes, unless
 // the moves between the two rules are known. Where listeners are isolated, these requests do
 // not move, since nothing serves them. It reports whether to go on.
-func (s *search) onOtherHosts(e, f entry, q *Request) bool {
+func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
 		return true
 	}
 	start := s.steps()
 	defer func() { s.allowed += s.steps() - start }()
 	for _, h := range s.hostsServedAs(narrower(e, f), q) {
-		if s.knows(e.served(), f.served()) {
+		if s.knows(e, f) {
 			return true
 		}
 		other := *q
 		other.setHost(h)
 		from, to := s.before.Route(&other), s.after.Route(&other)
-		if from.Same(e.served()) && to.Same(f.served()) && !s.yield(Move{From: from, To: to, Request: &other, before: s.before, after: s.after}) {
+		if from.Same(e) && to.Same(f) && !s.yield(Move{From: from, To: to, Request: &other, before: s.before, after: s.after}) {
 			return false
 		}
 	}
@@ -419,8 +417,8 @@ const listenersPerWork = 8
 // hostsServedAs returns the hostnames of listeners that are more specific than the one of a
 // match, and whose requests the routes of the same hostname serve as one for it, before and
 // after the change. Once the search has spent its work, it looks at no more of them.
-func (s *search) hostsServedAs(e entry, q *Request) []string {
-	key := listenerKey{q.Transport, q.Port, e.hostname, q.Client}
+func (s *search) hostsServedAs(e Served, q *Request) []string {
+	key := listenerKey{q.Transport, q.Port, e.Hostname, q.Client}
 	out, known := s.servedAs[key]
 	if known {
 		return out

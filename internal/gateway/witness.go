@@ -48,11 +48,11 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 }
 
 // served returns a request for a hostname that is served by a match.
-func (r *Router) served(e entry, hostname string) (*Request, existence) {
+func (r *Router) served(e Served, hostname string) (*Request, existence) {
 	return findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
-		return s.match, s.Same(e.served())
+		return s.match, s.Same(e)
 	})
 }
 
@@ -65,7 +65,7 @@ const maxRefinements = 8
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f entry, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
+func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
 	left := maxRefinements
 	var find func(unmet conditionsAt) (*Request, existence)
 	find = func(unmet conditionsAt) (*Request, existence) {
@@ -155,13 +155,13 @@ func (m *routeMatch) asPath() condition {
 
 // witness returns the request that meets two matches, none of some conditions, and as few
 // other matches as possible, or nil.
-func witness(e, f entry, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
-	hostname, at := narrower(e, f).hostname, e.listener
+func witness(e, f Served, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
+	hostname, at := narrower(e, f).Hostname, e.Listener
 	if at.Listener.transport() == TransportTCP {
-		at = f.listener // which may read more of the connection
+		at = f.Listener // which may read more of the connection
 	}
 	q = at.request(hostname)
-	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
+	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.Listener.Service == nil && !e.Route.readsRequests() && !f.Route.readsRequests() {
 		return q, exists // connections
 	}
 	if d = q.meetBoth(e.match, f.match, unmet, memo); d != exists {
@@ -282,8 +282,8 @@ func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (val
 }
 
 // narrower returns the one of two matches that has the more specific hostname.
-func narrower(e, f entry) entry {
-	if compareHostnames(f.hostname, e.hostname) < 0 {
+func narrower(e, f Served) Served {
+	if compareHostnames(f.Hostname, e.Hostname) < 0 {
 		return f
 	}
 	return e
@@ -291,15 +291,15 @@ func narrower(e, f entry) entry {
 
 // hostnamesIn returns the hostname of a match, and those of listeners of some routers at its
 // port that are more specific. A router may be nil.
-func hostnamesIn(e entry, routers ...*Router) []string {
-	out, seen := []string{e.hostname}, make(map[string]bool)
+func hostnamesIn(e Served, routers ...*Router) []string {
+	out, seen := []string{e.Hostname}, make(map[string]bool)
 	for _, r := range routers {
 		if r == nil {
 			continue
 		}
 		for i := range r.listeners {
 			l := r.listeners[i].Listener
-			if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) && !seen[l.Hostname] {
+			if l.Hostname != e.Hostname && l.SamePort(e.Listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.Hostname) && !seen[l.Hostname] {
 				out, seen[l.Hostname] = append(out, l.Hostname), true
 			}
 		}
