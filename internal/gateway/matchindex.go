@@ -178,42 +178,28 @@ func (x *matchIndex) sorted() []pathKey {
 // on an exact value: the one that the fewest matches of the group have.
 type pathGroup struct {
 	all   []*indexed
-	plain []*indexed                          // without such a condition
-	by    map[fieldName]map[string][]*indexed // by the name and the value
+	plain []*indexed                            // without such a condition
+	by    map[conditionAt]map[string][]*indexed // by what it is on and the value
 }
-
-// fieldName names what an exact condition is on.
-type fieldName struct {
-	sort fieldSort
-	name string
-}
-
-type fieldSort uint8
-
-const (
-	methodField fieldSort = iota
-	headerField
-	paramField
-)
 
 // field is a condition on an exact value.
 type field struct {
-	fieldName
+	conditionAt
 
 	value string
 }
 
 // fields yields the conditions of a match on exact values.
 func (m *routeMatch) fields(yield func(field) bool) {
-	if m.verb != "" && !yield(field{fieldName{methodField, ""}, m.verb}) {
+	if m.verb != "" && !yield(field{conditionAt{part: partVerb}, m.verb}) {
 		return
 	}
 	for _, s := range []struct {
-		sort fieldSort
+		part string
 		of   namedConditions
-	}{{headerField, m.headers}, {paramField, m.params}} {
+	}{{partHeader, m.headers}, {partParam, m.params}} {
 		for i := range s.of {
-			if c := &s.of[i]; c.op == exactly && !yield(field{fieldName{s.sort, c.name}, c.value}) {
+			if c := &s.of[i]; c.op == exactly && !yield(field{conditionAt{s.part, c.name}, c.value}) {
 				return
 			}
 		}
@@ -231,7 +217,7 @@ func (g *pathGroup) list() {
 			count[f]++
 		}
 	}
-	g.by = make(map[fieldName]map[string][]*indexed)
+	g.by = make(map[conditionAt]map[string][]*indexed)
 	for _, m := range g.all {
 		var rarest field
 		least := 0
@@ -244,10 +230,10 @@ func (g *pathGroup) list() {
 			g.plain = append(g.plain, m)
 			continue
 		}
-		if g.by[rarest.fieldName] == nil {
-			g.by[rarest.fieldName] = make(map[string][]*indexed)
+		if g.by[rarest.conditionAt] == nil {
+			g.by[rarest.conditionAt] = make(map[string][]*indexed)
 		}
-		g.by[rarest.fieldName][rarest.value] = append(g.by[rarest.fieldName][rarest.value], m)
+		g.by[rarest.conditionAt][rarest.value] = append(g.by[rarest.conditionAt][rarest.value], m)
 	}
 }
 
@@ -264,18 +250,18 @@ func (g *pathGroup) metBy(q *Request, visit func(*indexed)) (looked int) {
 	if len(g.by) == 0 {
 		return looked
 	}
-	look(g.by[fieldName{methodField, ""}][q.Method])
+	look(g.by[conditionAt{part: partVerb}][q.Method])
 	for i, h := range q.Headers {
 		name := strings.ToLower(h.Name)
 		if slices.ContainsFunc(q.Headers[:i], func(o Field) bool { return strings.EqualFold(o.Name, name) }) {
 			continue
 		}
 		value, _ := q.Header(name)
-		look(g.by[fieldName{headerField, name}][value])
+		look(g.by[conditionAt{partHeader, name}][value])
 	}
 	for i, p := range q.Query {
 		if !slices.ContainsFunc(q.Query[:i], func(o Field) bool { return o.Name == p.Name }) {
-			look(g.by[fieldName{paramField, p.Name}][p.Value])
+			look(g.by[conditionAt{partParam, p.Name}][p.Value])
 		}
 	}
 	return looked
@@ -291,8 +277,8 @@ func (g *pathGroup) compatible(m *routeMatch, visit func(*indexed)) (looked int)
 		}
 	}
 	look(g.plain)
-	for name, values := range g.by {
-		if value, ok := m.valueOf(name); ok {
+	for at, values := range g.by {
+		if value, ok := m.valueOf(at); ok {
 			look(values[value])
 			continue
 		}
@@ -304,9 +290,9 @@ func (g *pathGroup) compatible(m *routeMatch, visit func(*indexed)) (looked int)
 }
 
 // valueOf returns the exact value that the match requires.
-func (m *routeMatch) valueOf(name fieldName) (value string, ok bool) {
+func (m *routeMatch) valueOf(at conditionAt) (value string, ok bool) {
 	for f := range m.fields {
-		if f.fieldName == name {
+		if f.conditionAt == at {
 			return f.value, true
 		}
 	}

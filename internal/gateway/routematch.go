@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -287,7 +288,7 @@ func (m *routeMatch) conditions() []matchPart {
 // however they are written.
 func (m *routeMatch) hash() uint64 {
 	type of struct {
-		name       string
+		conditionAt
 		op         operator
 		expression bool
 		value      string
@@ -295,15 +296,12 @@ func (m *routeMatch) hash() uint64 {
 	var h maphash.Hash
 	h.SetSeed(textSeed)
 	maphash.WriteComparable(&h, [3]any{m.grpc, m.verb, m.raw})
-	for _, c := range []condition{m.path, m.service, m.method} {
-		maphash.WriteComparable(&h, of{"", c.op, c.expression, c.value})
-	}
-	for _, all := range []namedConditions{m.headers, m.params} {
-		all = slices.SortedFunc(slices.Values(all), func(a, b namedCondition) int { return strings.Compare(a.name, b.name) })
-		maphash.WriteComparable(&h, len(all))
-		for _, c := range all {
-			maphash.WriteComparable(&h, of{c.name, c.op, false, c.value})
-		}
+	all := m.conditions()
+	slices.SortFunc(all, func(a, b matchPart) int {
+		return cmp.Or(strings.Compare(a.part, b.part), strings.Compare(a.name, b.name))
+	})
+	for _, c := range all {
+		maphash.WriteComparable(&h, of{c.conditionAt, c.op, c.expression && c.name == "", c.value})
 	}
 	return h.Sum64()
 }
@@ -534,4 +532,5 @@ const (
 	partMethod  = "method"
 	partHeader  = "header"
 	partParam   = "param"
+	partVerb    = "verb"
 )
