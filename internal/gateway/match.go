@@ -64,19 +64,28 @@ func decodeList[T any](data json.RawMessage) ([]T, error) {
 	return *m, err
 }
 
+// Match returns the match that a request meets, nil for routes without matches.
+func (s Served) Match() *Match {
+	if s.match == nil {
+		return nil
+	}
+	if all := s.Route.Matches(s.Rule); s.match.match < len(all) {
+		return &all[s.match.match]
+	}
+	return nil
+}
+
 // MatchText returns the match that a request meets for messages, such as
 // "GET PathPrefix /toys with header x=1"; "" for routes without matches.
 func (s Served) MatchText() string {
-	if s.Route == nil {
+	switch m := s.Match(); {
+	case m != nil:
+		return m.text()
+	case s.Route != nil && s.Route.Kind == KindGRPCRoute:
+		return anyRequest
+	default:
 		return ""
 	}
-	if all := s.Route.Matches(s.Rule); s.Match < len(all) {
-		return all[s.Match].text()
-	}
-	if s.Route.Kind == KindGRPCRoute {
-		return anyRequest
-	}
-	return ""
 }
 
 // anyRequest stands for a match without conditions.

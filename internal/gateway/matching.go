@@ -12,8 +12,8 @@ import (
 type Served struct {
 	Listener *ListenerMatch
 	Route    *Route
-	// Rule in Route.Rules, and Match in the matches of the rule.
-	Rule, Match int
+	// Rule in Route.Rules.
+	Rule int
 	// Hostname by which it was found: the most specific one that routes of the listener
 	// have for the request; "" for any.
 	Hostname string
@@ -49,7 +49,7 @@ func (s Served) Path() Path {
 // servedBy returns where requests go that meet a match of a route at a listener first, on one
 // hostname: the more specific one of the listener's and of the route's.
 func servedBy(l *ListenerMatch, route *Route, m *routeMatch, hostname string) Served {
-	return Served{Listener: l, Route: route, Rule: m.rule, Match: m.match, Hostname: hostname, match: m}
+	return Served{Listener: l, Route: route, Rule: m.rule, Hostname: hostname, match: m}
 }
 
 // matching decides which match of an attached route a request meets first.
@@ -299,11 +299,13 @@ func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	return out
 }
 
-// entriesAt yields the matches of a route at a listener that is known by its name.
-func (r *matching) entriesAt(route *Route, at *ListenerMatch) iter.Seq[Served] {
+// entriesAt yields the matches of a rule, of all rules of the route if it is -1, at a listener
+// that is known by its name.
+func (r *matching) entriesAt(route *Route, rule int, at *ListenerMatch) iter.Seq[Served] {
 	return func(yield func(Served) bool) {
+		ofRule := func(e Served) bool { return rule >= 0 && e.Rule != rule || yield(e) }
 		for i := range r.listeners {
-			if l := &r.listeners[i]; l.Same(at) && !r.yieldEntries(route, l, yield) {
+			if l := &r.listeners[i]; l.Same(at) && !r.yieldEntries(route, l, ofRule) {
 				return
 			}
 		}

@@ -23,7 +23,7 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 	}
 	return cmp.Or(
 		compareHostnames(a.Listener.Listener.Hostname, b.Listener.Listener.Hostname),
-		cmp.Compare(a.Match, b.Match),
+		cmp.Compare(a.match.match, b.match.match),
 	), api.ByListener
 }
 

@@ -71,10 +71,7 @@ func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 	}
 	out := Reach{Reached: true} // without a match that is known
 	limit := min(r.memo.reach+maxReachWork, maxWork)
-	for e := range r.entriesAt(route, at) {
-		if rule >= 0 && e.match.rule != rule {
-			continue
-		}
+	for e := range r.entriesAt(route, rule, at) {
 		if r.memo.reach > limit {
 			return Reach{Reached: true}
 		}

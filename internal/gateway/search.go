@@ -368,23 +368,24 @@ func (s *search) try(e, f Served) bool {
 	if e.match.excludes(f.match) {
 		return true
 	}
-	var from, to Served
+	var m Move
 	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
-		if from, to = s.before.Route(q), s.after.Route(q); !from.Same(e) {
-			return from.match, false
+		if m = NewMove(q, s.before, s.after); !m.From.Same(e) {
+			return m.From.match, false
 		}
-		return to.match, to.Same(f)
+		return m.To.match, m.To.Same(f)
 	})
-	switch {
-	case q != nil:
-		return s.yield(Move{From: from, To: to, Request: q, before: s.before, after: s.after}) && s.onOtherHosts(e, f, q)
-	case d == missing:
+	switch d {
+	case exists:
+		return s.yield(m) && s.onOtherHosts(e, f, q)
+	case missing:
 		return true
-	case d == unsearched:
+	case unsearched:
 		return s.leave(e, f)
+	default: // unread
+		other, _ := s.before.served(e, narrower(e, f).Hostname)
+		return s.yield(Move{From: e, To: f, Other: other})
 	}
-	other, _ := s.before.served(e, narrower(e, f).Hostname)
-	return s.yield(Move{From: e, To: f, Other: other})
 }
 
 // onOtherHosts yields requests that move from one match to another as a known one does, where
@@ -403,8 +404,7 @@ func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 		}
 		other := *q
 		other.setHost(h)
-		from, to := s.before.Route(&other), s.after.Route(&other)
-		if from.Same(e) && to.Same(f) && !s.yield(Move{From: from, To: to, Request: &other, before: s.before, after: s.after}) {
+		if m := NewMove(&other, s.before, s.after); m.From.Same(e) && m.To.Same(f) && !s.yield(m) {
 			return false
 		}
 	}

@@ -304,7 +304,7 @@ func TestLookupsAreBounded(t *testing.T) {
 		after, _ := routerOf(t, "http: HTTP 80", w)
 		at := before.Listeners()[0]
 		for range 2 { // two paths
-			witnesses = slices.AppendSeq(witnesses, before.Witnesses(all[0], -1, &at, after))
+			witnesses = slices.AppendSeq(witnesses, before.Witnesses(&gateway.Path{Gateway: at.Gateway, Listener: at.Listener, Route: all[0], Rule: -1}, after))
 		}
 		return witnesses
 	}

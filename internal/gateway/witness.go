@@ -18,33 +18,39 @@ type Witness struct {
 	Unsearched bool
 }
 
-// Witnesses yields, for each match of a rule at a listener, a request that the rule serves
-// there, and that meets as few other matches as possible: of all rules of the route where
-// the rule is -1. A match that others precede for all of its requests has none. Once the
+// Witnesses yields, for each match of the rule of a path at each of its listeners, a request
+// that the rule serves there, and that meets as few other matches as possible: of all rules of
+// the route where the rule is -1. A match that others precede for all of its requests has none. Once the
 // lookups of the router have spent maxWork, the last one is not searched.
 //
 // For each hostname of another router's listeners that is more specific, it yields one
 // more: that router may not serve requests for it.
-func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Router) iter.Seq[Witness] {
+func (r *Router) Witnesses(p *Path, other *Router) iter.Seq[Witness] {
 	return func(yield func(Witness) bool) {
-		for e := range r.entriesAt(route, at) {
-			if e.match.rule != rule && rule >= 0 {
-				continue
-			}
-			for _, h := range hostnamesIn(e, other) {
-				if *r.memo.lookups > maxWork {
-					yield(Witness{Unsearched: true})
-					return
-				}
-				start := r.memo.work
-				q, d := r.served(e, h)
-				*r.memo.lookups += 1 + r.memo.work - start
-				if d != missing && !yield(Witness{Request: q}) {
+		for _, at := range r.ListenersAt(p) {
+			for e := range r.entriesAt(p.Route, p.Rule, &at) {
+				if !r.witnessesOf(e, other, yield) {
 					return
 				}
 			}
 		}
 	}
+}
+
+func (r *Router) witnessesOf(e Served, other *Router, yield func(Witness) bool) bool {
+	for _, h := range hostnamesIn(e, other) {
+		if *r.memo.lookups > maxWork {
+			yield(Witness{Unsearched: true})
+			return false
+		}
+		start := r.memo.work
+		q, d := r.served(e, h)
+		*r.memo.lookups += 1 + r.memo.work - start
+		if d != missing && !yield(Witness{Request: q}) {
+			return false
+		}
+	}
+	return true
 }
 
 // served returns a request for a hostname that is served by a match.

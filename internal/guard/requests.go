@@ -342,15 +342,7 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 
 // witnesses yields requests of a path before the write.
 func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Witness] {
-	return func(yield func(gateway.Witness) bool) {
-		for _, l := range r.before.ListenersAt(x) {
-			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
-				if !yield(w) {
-					return
-				}
-			}
-		}
-	}
+	return r.before.Witnesses(x, r.after)
 }
 
 // staying returns a request that stays on the path of a pair, and whether there may be one.
@@ -450,11 +442,9 @@ func (ev *requests) editsRouting() bool {
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
 func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for _, l := range at.after.ListenersAt(y) {
-		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
-			if w.Request == nil || at.before.Route(w.Request).Route == nil {
-				return true
-			}
+	for w := range at.after.Witnesses(y, at.before) {
+		if w.Request == nil || at.before.Route(w.Request).Route == nil {
+			return true
 		}
 	}
 	return false

@@ -52,7 +52,7 @@ func (s *server) answer(v *snapshot.View, in *roundtripper.Request, q *gateway.R
 	}
 	e := newExchange(in, q)
 	if served.Route.Kind == gateway.KindHTTPRoute {
-		e.prefix = served.Route.Matches(served.Rule)[served.Match].Path
+		e.prefix = served.Match().Path
 	}
 	e.filter(r.Filters)
 	if e.redirect == nil {
