@@ -54,11 +54,11 @@ type call struct {
 // for requests that arrived earlier.
 func (c *call) respond(resp response) {
 	c.closeIfDraining(c.w)
-	logUnwritten(c, writeResponse(c.w, c.request, resp))
+	c.logUnwritten(writeResponse(c.w, c.request, resp))
 }
 
 // logUnwritten logs the error of a response that could not be written.
-func logUnwritten(c *call, err error) {
+func (c *call) logUnwritten(err error) {
 	if err != nil {
 		c.opts.Log.Error(err, "cannot write response", "webhook", c.name, "uid", c.request.UID)
 	}

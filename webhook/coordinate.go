@@ -66,7 +66,7 @@ func (c *call) forward(ctx context.Context, place coordination.Place) bool {
 	c.closeIfDraining(c.w)
 	c.w.WriteHeader(a.Status)
 	_, err = c.w.Write(a.Body)
-	logUnwritten(c, err)
+	c.logUnwritten(err)
 	return true
 }
 

@@ -16,7 +16,7 @@ type pathKind struct {
 // comparison is a walk before a change and one after it, in units: a root itself, or
 // one route at one root. Paths of different units are never paired.
 type comparison struct {
-	walkBefore, walkAfter pathWalk
+	walkBefore, walkAfter *walk
 	planBefore, planAfter *plan
 	empty                 []api.PolicyKind // kinds whose paths without a policy are visited
 	visit                 func(Pair) error

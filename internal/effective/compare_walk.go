@@ -23,12 +23,12 @@ import (
 // before the change are limited by time alone: their cost is not charged to the write.
 func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
-	c.walkBefore = pathWalk{newWalk(e, before, s.kinds(before, false), b.timeOnly(), c.addBefore)}
+	c.walkBefore = newWalk(e, before, s.kinds(before, false), b.timeOnly(), c.addBefore)
 	for i := range c.walkBefore.kinds {
 		c.walkBefore.kinds[i].empty = slices.Contains(s.Empty, c.walkBefore.kinds[i].kind.Ref())
 	}
 	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
-	c.walkAfter = pathWalk{newWalk(e, after, s.kinds(after, false), b, c.pairAfter)}
+	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
 	c.walkAfter.whatIf, c.walkAfter.binder = true, c.walkBefore.binder
 	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
 	return c.run()
@@ -114,7 +114,7 @@ func (c *comparison) wholeRoot(r sides[root]) error {
 
 // enterRoot makes a root the current one of both walks, where it exists.
 func (c *comparison) enterRoot(r sides[root]) {
-	enter := func(w pathWalk, p *plan, r root) bool {
+	enter := func(w *walk, p *plan, r root) bool {
 		if w.root == r && !r.isZero() {
 			return false
 		}

@@ -65,13 +65,13 @@ func (p Pair) Rules() []api.RuleChange {
 	changes := make(map[string]api.RuleChange)
 	if p.Before != nil {
 		for _, r := range p.Before.Rules {
-			changes[r.Key.String()] = api.RuleChange{Rule: r.Key.String(), Before: ruleValue(p.Before, r)}
+			changes[r.Key.String()] = api.RuleChange{Rule: r.Key.String(), Before: p.Before.value(r)}
 		}
 	}
 	if p.After != nil {
 		for _, r := range p.After.Rules {
 			c := changes[r.Key.String()]
-			c.Rule, c.After = r.Key.String(), ruleValue(p.After, r)
+			c.Rule, c.After = r.Key.String(), p.After.value(r)
 			changes[c.Rule] = c
 		}
 	}
@@ -85,6 +85,6 @@ func (p Pair) Rules() []api.RuleChange {
 	return out
 }
 
-func ruleValue(e *Effective, r merge.Effective) *api.RuleValue {
+func (e *Effective) value(r merge.Effective) *api.RuleValue {
 	return &api.RuleValue{Value: merge.Plain(r.Value), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
 }

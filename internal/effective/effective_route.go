@@ -11,33 +11,33 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// routeOf returns the path's route with the effective values of the fields that the
+// route returns the path's route with the effective values of the fields that the
 // kind controls, nil for a kind that controls none. It is output only and never
 // written to the route.
-func routeOf(e *Effective) *api.EffectiveRoute {
+func (e *Effective) route() *api.EffectiveRoute {
 	if e.member == nil {
 		return nil
 	}
 	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
 	for _, f := range e.member.places {
 		shown := api.EffectiveField{Field: f.at, Rule: f.rule.String()}
-		if value, origin, ok := valueOf(e, f.rule); ok {
+		if value, origin, ok := e.valueOf(f.rule); ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
 		}
 		out.Fields = append(out.Fields, shown)
 	}
 	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
-	out.Spec = withFields(ownRule(&e.Path), out.Fields)
+	out.Spec = withFields(e.ownRule(), out.Fields)
 	return out
 }
 
 // ownRule returns the spec of the path's route with only the rule of the path.
-func ownRule(p *gateway.Path) map[string]any {
-	spec, _ := p.Route.Spec().(map[string]any)
+func (e *Effective) ownRule() map[string]any {
+	spec, _ := e.Path.Route.Spec().(map[string]any)
 	spec = maps.Clone(spec)
-	if rules, _ := spec["rules"].([]any); p.Rule < len(rules) {
-		spec["rules"] = []any{rules[p.Rule]}
+	if rules, _ := spec["rules"].([]any); e.Path.Rule < len(rules) {
+		spec["rules"] = []any{rules[e.Path.Rule]}
 	}
 	return spec
 }
@@ -55,7 +55,7 @@ func withFields(spec map[string]any, fields []api.EffectiveField) map[string]any
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule
 // at or below the key.
-func valueOf(e *Effective, k merge.Key) (value any, from merge.Origin, ok bool) {
+func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool) {
 	for _, r := range e.Rules {
 		if k.Holds(r.Key) && r.Value != nil {
 			from, ok = r.From, true

@@ -13,20 +13,19 @@ import (
 // policy. A rule filters by the rules that it matches: a key, a prefix of keys or a bare
 // name, as in an unset list. ok is false if it matches none.
 func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
-	in := explanation{e, rule}
 	x = api.Explanation{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
 		Policies: make([]api.Contribution, 0, len(e.Outcomes)),
-		Rules:    in.rules(),
+		Rules:    e.explainRules(rule),
 	}
 	for i := range e.Outcomes {
-		c := in.contribution(&e.Outcomes[i])
+		c := e.contribution(&e.Outcomes[i], rule)
 		if rule == nil || len(c.Blocks) > 0 || len(c.Unset) > 0 {
 			x.Policies = append(x.Policies, c)
 		}
 	}
-	x.Weakened = in.weakened()
-	x.Bindings = slices.DeleteFunc(in.bindings(), func(b api.Binding) bool { return !in.hasBinding(b) })
+	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
+	x.Bindings = slices.DeleteFunc(e.bindings(), func(b api.Binding) bool { return !bindingMatches(rule, b) })
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.NoteText(n))
 	}
@@ -39,37 +38,31 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	return x, rule == nil || len(x.Policies) > 0
 }
 
-// explanation is a path that is explained: the rules that match a filter, nil for all.
-type explanation struct {
-	*Effective
+// matchesFilter reports whether a rule matches a filter, nil for all.
+func matchesFilter(filter *merge.Name, k merge.Key) bool { return filter == nil || filter.Matches(k) }
 
-	filter *merge.Name
-}
-
-func (e explanation) matches(k merge.Key) bool { return e.filter == nil || e.filter.Matches(k) }
-
-// hasBinding reports whether a binding matches the filter: by its rule, or by the one that
-// shadows it.
-func (e explanation) hasBinding(b api.Binding) bool {
+// bindingMatches reports whether a binding matches a filter: by its rule, or by the one
+// that shadows it.
+func bindingMatches(filter *merge.Name, b api.Binding) bool {
 	for _, text := range []string{b.Rule, b.ShadowedBy} {
-		if k, err := merge.ParseKey(text); text != "" && err == nil && e.matches(k) {
+		if k, err := merge.ParseKey(text); text != "" && err == nil && matchesFilter(filter, k) {
 			return true
 		}
 	}
 	return false
 }
 
-func (e explanation) contribution(o *merge.Outcome) api.Contribution {
+func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contribution {
 	c := api.Contribution{
 		Policy: e.Ref(o.Policy), State: e.StateOf(o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
-		ReplacedBy: refOf(e.Effective, e.replacedBy(o)), Message: e.emptyMessage(o),
+		ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o),
 	}
 	var keys []merge.Key
 	for _, b := range o.Blocks() {
 		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), When: b.Condition(), TookPart: o.BlockApplied(b.Block), As: bareAs(o, b.Block)}
 		for _, r := range b.Rules {
-			if !e.matches(r.Key) {
+			if !matchesFilter(filter, r.Key) {
 				continue
 			}
 			part.Rules = append(part.Rules, r.Key.String())
@@ -83,12 +76,12 @@ func (e explanation) contribution(o *merge.Outcome) api.Contribution {
 	}
 	c.Contributed = keyNames(keys)
 	for _, u := range o.Policy.Unset {
-		if e.filter == nil || e.unsets(u) {
+		if filter == nil || e.unsets(u, *filter) {
 			c.Unset = append(c.Unset, u.String())
 		}
 	}
 	c.Lost = slices.DeleteFunc(e.LostRules(o), func(l api.LostRule) bool {
-		return e.filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
+		return filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
 	})
 	return c
 }
@@ -122,10 +115,10 @@ func keyNames(keys []merge.Key) []string {
 
 // unsets reports whether an entry of an unset list matches some rule on the path that
 // matches the filter.
-func (e explanation) unsets(entry merge.Name) bool {
+func (e *Effective) unsets(entry, filter merge.Name) bool {
 	for i := range e.Outcomes {
 		for _, b := range e.Outcomes[i].Blocks() {
-			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && e.filter.Matches(r.Key) }) {
+			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && filter.Matches(r.Key) }) {
 				return true
 			}
 		}
@@ -133,8 +126,8 @@ func (e explanation) unsets(entry merge.Name) bool {
 	return false
 }
 
-// rules returns the rules that are in force or were lost, by key.
-func (e explanation) rules() []api.ExplainedRule {
+// explainRules returns the rules that are in force or were lost, by key.
+func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 	rules := make(map[string]*api.ExplainedRule)
 	at := func(k merge.Key) *api.ExplainedRule {
 		r := rules[k.String()]
@@ -145,7 +138,7 @@ func (e explanation) rules() []api.ExplainedRule {
 		return r
 	}
 	for _, r := range e.Rules {
-		if e.matches(r.Key) {
+		if matchesFilter(filter, r.Key) {
 			from := e.Ref(r.From.Policy)
 			x := at(r.Key)
 			x.From, x.Block, x.Value = &from, r.From.Block.String(), merge.Plain(r.Value)
@@ -154,11 +147,11 @@ func (e explanation) rules() []api.ExplainedRule {
 	all := e.Result.Outcomes // that of the route's own fields included
 	for i := range all {
 		for _, l := range all[i].Lost {
-			if e.matches(l.Key) {
+			if matchesFilter(filter, l.Key) {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
 					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
-					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: refOf(e.Effective, l.InForce), Equal: l.Equal,
+					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
 				})
 			}
 		}
@@ -171,86 +164,22 @@ func (e explanation) rules() []api.ExplainedRule {
 	return out
 }
 
-// weakened returns the rules that other policies weaken, one by one: by the
-// weakening rule, then by the weakened one.
-func (e explanation) weakened() []api.WeakenedRule {
-	var out []api.WeakenedRule
-	all := slices.DeleteFunc(e.Weakeners(), func(w Weakener) bool { return w.Own() })
-	for len(all) > 0 {
-		same := 1
-		for same < len(all) && all[same].By == all[0].By {
-			same++
-		}
-		var rules []*merge.Effective
-		for i := range all[:same] {
-			first, rest := all[i].Weakens(all[i].HeldRules.Rules)
-			rules = append(append(rules, first...), rest...)
-		}
-		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })
-		for _, r := range rules {
-			if e.matches(r.Key) || e.matches(all[0].By.Key) {
-				out = append(out, e.weakenedRule(r, &all[0]))
-			}
-		}
-		all = all[same:]
-	}
-	return out
-}
-
-func (e explanation) weakenedRule(r *merge.Effective, w *Weakener) api.WeakenedRule {
-	how := "alternative"
-	if w.Gate {
-		how = "gate"
-	}
-	return api.WeakenedRule{
-		Rule: r.Key.String(), Policy: e.Ref(r.From.Policy), How: how,
-		By: e.Ref(w.By.From.Policy), ByRule: w.By.Key.String(),
-	}
-}
-
-// bindings returns the bindings of the limits in force on the path, in the order in
-// which they bind.
-func (e explanation) bindings() []api.Binding {
-	bound := e.Bound()
-	if bound == nil {
-		return nil
-	}
-	var out []api.Binding
-	holder := bound.Holder()
-	for i, r := range bound.Rules {
-		l := &bound.Limits[i]
-		x := api.Binding{
-			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(), State: api.BindingUnmatched,
-			By: l.By(e.Path.Rule), AlsoMatches: l.AlsoMatches(e.Path.Rule), Hostnames: l.Hostnames(e.Path.Rule),
-		}
-		switch {
-		case i == holder:
-			x.State = api.BindingBound
-		case l.Matches(e.Path.Rule):
-			x.State, x.ShadowedBy = api.BindingShadowed, bound.Rules[holder].Key.String()
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
 // NoteText returns the text of a note about a condition.
 func (e *Effective) NoteText(n merge.Note) string {
 	if n.Answer.Err != nil {
-		return fmt.Sprintf("%s: %v", notEvaluated(e, n), n.Answer.Err)
+		return fmt.Sprintf("%s: %v", e.notEvaluated(n), n.Answer.Err)
 	}
-	return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", conditionText(e, n), n.Answer.Missing)
+	return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", e.conditionText(n), n.Answer.Missing)
 }
 
-// conditionText names the condition of a note.
-func conditionText(e *Effective, n merge.Note) string {
+func (e *Effective) conditionText(n merge.Note) string {
 	return fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 }
 
 // notEvaluated says what follows from a condition that cannot be evaluated.
-func notEvaluated(e *Effective, n merge.Note) string {
+func (e *Effective) notEvaluated(n merge.Note) string {
 	if n.Block == merge.Overrides {
-		return conditionText(e, n) + " cannot be evaluated, so the block applies"
+		return e.conditionText(n) + " cannot be evaluated, so the block applies"
 	}
-	return conditionText(e, n) + " cannot be evaluated, so the block does not apply"
+	return e.conditionText(n) + " cannot be evaluated, so the block does not apply"
 }

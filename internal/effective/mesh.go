@@ -7,7 +7,7 @@ import (
 )
 
 // servicePath visits the paths that end at the service that is the root.
-func (w pathWalk) servicePath() error {
+func (w *walk) servicePath() error {
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		if !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
@@ -23,7 +23,7 @@ func (w pathWalk) servicePath() error {
 // meshRoute visits the paths from a service through a route that has it as a parent. A
 // route in the namespace of the service is a producer route; one in another namespace
 // is a consumer route, and applies only to clients in that namespace.
-func (w pathWalk) meshRoute(r *gateway.Route) error {
+func (w *walk) meshRoute(r *gateway.Route) error {
 	w.enterRoute(r)
 	p := gateway.Path{Service: w.root.service, Route: r, Rule: -1}
 	if r.Namespace != p.Service.Namespace {
@@ -46,7 +46,7 @@ func (w pathWalk) meshRoute(r *gateway.Route) error {
 // servicePaths visits the paths from a service on: one for each port if the route or a
 // policy targets single ports, and one for each namespace of clients with a policy of
 // its own.
-func (w pathWalk) servicePaths(kind int, p gateway.Path, port int32) error {
+func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
 	k, clients := &w.kinds[kind], w.clientsAt(kind, &p)
 	for _, p.Port = range k.ports(p.Service, port) {
 		for _, p.Client = range clients {
@@ -75,7 +75,7 @@ func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 	return slices.Compact(all) // a TCP and a UDP port can have the same number
 }
 
-func (w pathWalk) fromService(kind int, p gateway.Path) error {
+func (w *walk) fromService(kind int, p gateway.Path) error {
 	if p.Route == nil {
 		return w.path(kind, p)
 	}

@@ -35,10 +35,11 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: refOf(e, e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.LostRules(o),
 		})
 	}
-	out.Unprotected, out.Route = e.unprotected(), routeOf(e)
+	out.Unprotected = e.unprotected()
+	out.Route = e.route()
 	return out
 }
 
@@ -48,7 +49,7 @@ func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: refOf(e, l.InForce), Equal: l.Equal,
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })
@@ -56,7 +57,7 @@ func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
 }
 
 // refOf returns the reference of a policy, nil for none.
-func refOf(e *Effective, p *merge.Policy) *api.Ref {
+func (e *Effective) refOf(p *merge.Policy) *api.Ref {
 	if p == nil {
 		return nil
 	}

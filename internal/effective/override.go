@@ -27,16 +27,16 @@ type Override struct {
 // without one takes precedence. They are in the order of layers, then of rules.
 func (e *Effective) AppendOverrides(to []Override) []Override {
 	for i := range e.Layers {
-		if !HasOverrides(&e.Layers[i]) || isRepeated(e.Layers, i) {
+		if !HasOverrides(&e.Layers[i]) || e.isRepeated(i) {
 			continue
 		}
 		level := e.Level(e.Layers[i].Policy)
 		for o, block := range OverrideBlocks(&e.Layers[i]) {
 			o.Level = level
-			firm := overriding{e}.unconditionalAbove(o)
+			firm := e.unconditionalAbove(o)
 			for n := range block.Rules {
 				o.Rule = &block.Rules[n]
-				if (overriding{e}).mayBeInForce(o, firm) {
+				if e.mayBeInForce(o, firm) {
 					to = append(to, o)
 				}
 			}
@@ -50,10 +50,11 @@ func HasOverrides(l *merge.Layer) bool {
 	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
-// isRepeated reports whether a layer before the i-th one has the same policy with the same reading:
+// isRepeated reports whether an earlier layer has the same policy with the same reading:
 // the policy is at two levels of the path.
-func isRepeated(layers []merge.Layer, i int) bool {
-	return slices.ContainsFunc(layers[:i], func(o merge.Layer) bool { return o.Policy == layers[i].Policy && o.As == layers[i].As })
+func (e *Effective) isRepeated(layer int) bool {
+	l := &e.Layers[layer]
+	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
 }
 
 // OverrideBlocks yields the blocks of a layer that are applied as overrides, each with
@@ -74,9 +75,6 @@ func OverrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	}
 }
 
-// overriding is a path that is asked which overrides are in force, or would be.
-type overriding struct{ *Effective }
-
 // unconditional is a block of overrides without a condition.
 type unconditional struct {
 	*merge.Rules
@@ -86,7 +84,7 @@ type unconditional struct {
 // unconditionalAbove returns the blocks without a condition of higher policies, which
 // can take precedence over an override. It returns nil for an override without a
 // condition: the effective rules decide then.
-func (e overriding) unconditionalAbove(o Override) []unconditional {
+func (e *Effective) unconditionalAbove(o Override) []unconditional {
 	if o.When == "" {
 		return nil
 	}
@@ -104,17 +102,9 @@ func (e overriding) unconditionalAbove(o Override) []unconditional {
 	return out
 }
 
-// higher reports whether a policy of the path is above another one.
-func (e overriding) higher(a, b *merge.Policy) bool {
-	place := func(p *merge.Policy) int {
-		return slices.IndexFunc(e.Result.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
-	}
-	return place(a) < place(b)
-}
-
 // mayBeInForce reports whether an override of the path is in force there, or would be
 // once its condition is met: no block above takes precedence.
-func (e overriding) mayBeInForce(o Override, above []unconditional) bool {
+func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 	if o.When == "" {
 		r := e.At(o.Key)
 		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
@@ -131,7 +121,7 @@ func (e *Effective) Sets(o Override) bool {
 	}) {
 		return true // it is the same version of the policy
 	}
-	return overriding{e}.hasSameOverride(o, func(p Override) bool {
+	return e.hasSameOverride(o, func(p Override) bool {
 		return p.Policy.Same(o.Policy) && p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
 	})
 }
@@ -142,9 +132,8 @@ func (e *Effective) Sets(o Override) bool {
 // remove them, or may have written them to find out the value.
 func (e *Effective) Substitutes(o Override) []*merge.Policy {
 	var out []*merge.Policy
-	in := overriding{e}
-	in.hasSameOverride(o, func(p Override) bool {
-		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && in.remainsInForce(p, o.Level) && !slices.Contains(out, p.Policy) {
+	e.hasSameOverride(o, func(p Override) bool {
+		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.remainsInForce(p, o.Level) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false
@@ -155,7 +144,7 @@ func (e *Effective) Substitutes(o Override) []*merge.Policy {
 // remainsInForce reports whether the value of an override is in force, from whichever
 // policy, or would be once its condition is met; or an override above the level takes
 // precedence.
-func (e overriding) remainsInForce(o Override, level gateway.Level) bool {
+func (e *Effective) remainsInForce(o Override, level gateway.Level) bool {
 	if o.When != "" {
 		return e.mayBeInForce(o, e.unconditionalAbove(o))
 	}
@@ -165,7 +154,7 @@ func (e overriding) remainsInForce(o Override, level gateway.Level) bool {
 
 // hasSameOverride reports whether some policy on the path has the same override, and by
 // returns true for it.
-func (e overriding) hasSameOverride(o Override, by func(Override) bool) bool {
+func (e *Effective) hasSameOverride(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
 		for p, block := range OverrideBlocks(&e.Layers[i]) {
 			p.Rule = block.At(o.Key)

@@ -15,11 +15,11 @@ func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit fu
 	for i := range w.kinds {
 		w.kinds[i].empty = empty || slices.Contains(s.Empty, w.kinds[i].kind.Ref())
 	}
-	return pathWalk{w}.walkPlan(s.plan(v))
+	return w.walkPlan(s.plan(v))
 }
 
 // walkPlan visits all paths of a plan, each once.
-func (w pathWalk) walkPlan(p *plan) error {
+func (w *walk) walkPlan(p *plan) error {
 	for _, at := range p.roots.list {
 		w.enterRoot(at, p.listeners(at))
 		if err := w.rootPaths(w.listeners, true); err != nil {
@@ -60,7 +60,7 @@ func (w pathWalk) walkPlan(p *plan) error {
 
 // rootPaths visits the paths that end at the root, if it is walked as a whole, or at
 // one of the listeners.
-func (w pathWalk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
+func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
 	switch {
 	case w.root.service != nil && whole:
 		return w.servicePath()
@@ -73,7 +73,7 @@ func (w pathWalk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error
 
 // throughRoute visits the paths from the root through a route, none if there is no such root
 // or route.
-func (w pathWalk) throughRoute(r *gateway.Route) error {
+func (w *walk) throughRoute(r *gateway.Route) error {
 	if r == nil || w.root.isZero() {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (w pathWalk) throughRoute(r *gateway.Route) error {
 }
 
 // gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w pathWalk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
+func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		if !k.shape.gateway {
@@ -113,7 +113,7 @@ func (w pathWalk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) er
 	return nil
 }
 
-func (w pathWalk) gatewayRoute(r *gateway.Route) error {
+func (w *walk) gatewayRoute(r *gateway.Route) error {
 	if w.labels == nil || w.namespace != r.Namespace {
 		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
 	}

@@ -83,7 +83,7 @@ func (h Hides) redactRoute(out *api.EffectiveRoute, e *Effective) {
 			f.Value, f.From, f.Block, f.Redacted = nil, &first, below[0].From.Block.String(), true
 		}
 	}
-	out.Spec = withFields(ownRule(&e.Path), out.Fields)
+	out.Spec = withFields(e.ownRule(), out.Fields)
 	if out.Redacted = h(e.Path.Route.Ref()); out.Redacted {
 		out.Spec = map[string]any{}
 	}
@@ -133,8 +133,8 @@ func (h Hides) redactNotes(texts []string, e *Effective) {
 		return
 	}
 	for i, n := range e.Notes {
-		if texts[i] = notEvaluated(e, n); n.Answer.Err == nil {
-			texts[i] = conditionText(e, n) + " refers to a field that is not set: the block does not apply"
+		if texts[i] = e.notEvaluated(n); n.Answer.Err == nil {
+			texts[i] = e.conditionText(n) + " refers to a field that is not set: the block does not apply"
 		}
 	}
 }

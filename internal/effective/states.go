@@ -47,7 +47,7 @@ func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
 			w.kinds[i].countOnly = &counts[i].None
 		}
 	}
-	if err := (pathWalk{w}).walkPlan(Scope{All: true}.plan(v)); err != nil {
+	if err := w.walkPlan(Scope{All: true}.plan(v)); err != nil {
 		return nil, err
 	}
 	out := make(StateCounts, len(kinds))

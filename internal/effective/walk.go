@@ -52,9 +52,6 @@ type walk struct {
 	allocated int
 }
 
-// pathWalk visits the paths of a walk, in the order of roots and routes.
-type pathWalk struct{ *walk }
-
 // kindWalk is the state of one kind on the current root and route.
 type kindWalk struct {
 	kind       *policykind.Kind
@@ -183,7 +180,7 @@ func (w *walk) enterRoute(r *gateway.Route) {
 }
 
 // belowRoute visits the paths of a kind from a route on.
-func (w pathWalk) belowRoute(kind int, end gateway.Level, p gateway.Path) error {
+func (w *walk) belowRoute(kind int, end gateway.Level, p gateway.Path) error {
 	if end == gateway.LevelRoute {
 		return w.path(kind, p)
 	}
@@ -202,7 +199,7 @@ func (w pathWalk) belowRoute(kind int, end gateway.Level, p gateway.Path) error 
 	return nil
 }
 
-func (w pathWalk) backendPaths(kind int, p gateway.Path) error {
+func (w *walk) backendPaths(kind int, p gateway.Path) error {
 	rule := &p.Route.Rules[p.Rule]
 	if len(rule.Backends) == 0 && w.kinds[kind].kind.ShortPaths {
 		return w.path(kind, p)
@@ -220,7 +217,7 @@ func (w pathWalk) backendPaths(kind int, p gateway.Path) error {
 }
 
 // virtualPath visits the path of a virtual target, or of a backend that policies refer to.
-func (w pathWalk) virtualPath(ref api.Ref) error {
+func (w *walk) virtualPath(ref api.Ref) error {
 	var ports []int32
 	for p := range w.view.Naming(ref) {
 		for _, b := range p.Backends {

@@ -3,6 +3,7 @@ package effective
 import (
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
@@ -38,7 +39,7 @@ func (e *Effective) OverridesInForce() []*HeldRules {
 	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
 		return nil
 	}
-	return heldAmong(e.Result, func(merge.Key) bool { return true })
+	return e.heldAmong(func(merge.Key) bool { return true })
 }
 
 // Weakens returns those of the rules that are weakened, in two parts: all except the
@@ -59,11 +60,7 @@ func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effec
 // by the policy that is weakened, the highest first. There can be many rules on either
 // side, so it does not return pairs of rules.
 func (e *Effective) Weakeners() []Weakener {
-	mayWeaken := func(r merge.Effective) bool {
-		_, _, alternative := e.Kind.Alternative(r.Key)
-		return r.Value != nil && (alternative || e.Kind.IsGate(r.Key))
-	}
-	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, mayWeaken) {
+	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
 	}
 	all := e.OverridesInForce()
@@ -78,7 +75,7 @@ func (e *Effective) Weakeners() []Weakener {
 	var out []Weakener
 	for i := range e.Rules {
 		by := &e.Rules[i]
-		if !mayWeaken(*by) {
+		if !e.mayWeaken(*by) {
 			continue
 		}
 		w, held := Weakener{By: by, Gate: e.Kind.IsGate(by.Key), Except: by.Key}, all
@@ -86,7 +83,7 @@ func (e *Effective) Weakeners() []Weakener {
 			var group merge.Key
 			group, w.Except, _ = e.Kind.Alternative(by.Key)
 			if _, known := groups[group]; !known {
-				groups[group] = heldAmong(e.Result, func(k merge.Key) bool {
+				groups[group] = e.heldAmong(func(k merge.Key) bool {
 					of, _, ok := e.Kind.Alternative(k)
 					return ok && of == group
 				})
@@ -103,16 +100,25 @@ func (e *Effective) Weakeners() []Weakener {
 	return out
 }
 
+// mayWeaken reports whether a rule is one that weakens others.
+func (e *Effective) mayWeaken(r merge.Effective) bool {
+	if r.Value == nil {
+		return false
+	}
+	_, _, alternative := e.Kind.Alternative(r.Key)
+	return alternative || e.Kind.IsGate(r.Key)
+}
+
 func isOverrideInForce(r merge.Effective) bool {
 	return r.From.Block == merge.Overrides && r.Value != nil
 }
 
 // heldAmong returns those of the rules in force that come from overrides, by policy, the highest
 // first.
-func heldAmong(in *merge.Result, wanted func(merge.Key) bool) []*HeldRules {
+func (e *Effective) heldAmong(wanted func(merge.Key) bool) []*HeldRules {
 	by := make(map[*merge.Policy]*HeldRules)
-	for i := range in.Rules {
-		r := &in.Rules[i]
+	for i := range e.Rules {
+		r := &e.Rules[i]
 		if !isOverrideInForce(*r) || !wanted(r.Key) {
 			continue
 		}
@@ -124,10 +130,55 @@ func heldAmong(in *merge.Result, wanted func(merge.Key) bool) []*HeldRules {
 		h.Rules = append(h.Rules, r)
 	}
 	var out []*HeldRules
-	for i := range in.Outcomes {
-		if h := by[in.Outcomes[i].Policy]; h != nil {
+	for i := range e.Result.Outcomes {
+		if h := by[e.Result.Outcomes[i].Policy]; h != nil {
 			out = append(out, h)
 		}
 	}
 	return out
+}
+
+// higher reports whether a policy of the path is above another one.
+func (e *Effective) higher(a, b *merge.Policy) bool {
+	place := func(p *merge.Policy) int {
+		return slices.IndexFunc(e.Result.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
+	}
+	return place(a) < place(b)
+}
+
+// weakenings returns the rules that other policies weaken, one by one: by the
+// weakening rule, then by the weakened one.
+func (e *Effective) weakenings(wanted func(rule, by merge.Key) bool) []api.WeakenedRule {
+	var out []api.WeakenedRule
+	all := slices.DeleteFunc(e.Weakeners(), func(w Weakener) bool { return w.Own() })
+	for len(all) > 0 {
+		same := 1
+		for same < len(all) && all[same].By == all[0].By {
+			same++
+		}
+		var rules []*merge.Effective
+		for i := range all[:same] {
+			first, rest := all[i].Weakens(all[i].HeldRules.Rules)
+			rules = append(append(rules, first...), rest...)
+		}
+		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })
+		for _, r := range rules {
+			if wanted(r.Key, all[0].By.Key) {
+				out = append(out, e.weakenedRule(r, &all[0]))
+			}
+		}
+		all = all[same:]
+	}
+	return out
+}
+
+func (e *Effective) weakenedRule(r *merge.Effective, w *Weakener) api.WeakenedRule {
+	how := "alternative"
+	if w.Gate {
+		how = "gate"
+	}
+	return api.WeakenedRule{
+		Rule: r.Key.String(), Policy: e.Ref(r.From.Policy), How: how,
+		By: e.Ref(w.By.From.Policy), ByRule: w.By.Key.String(),
+	}
 }
