@@ -110,8 +110,9 @@ func (a *Attachments) find(l *gateway.ListenerMatch, r *gateway.Route, rule int)
 	}
 	a.key = a.key[:0]
 	for i := range a.kinds {
-		a.kinds[i] = attachedKind{kind: a.walk.kinds[i].kind}
-		a.key = a.walk.appendAttached(a.key, &a.kinds[i], i, p)
+		k := &a.walk.kinds[i]
+		a.kinds[i] = attachedKind{kind: k.kind}
+		a.key = k.appendAttached(a.key, &a.kinds[i], p)
 		a.kinds[i].end = len(a.key)
 	}
 	for i := range a.kinds {
@@ -129,9 +130,8 @@ func (a *Attachments) find(l *gateway.ListenerMatch, r *gateway.Route, rule int)
 	return out
 }
 
-// appendAttached appends the policies of a kind on the paths of a rule.
-func (w *walk) appendAttached(b []byte, to *attachedKind, kind int, p gateway.Path) []byte {
-	k := &w.kinds[kind]
+// appendAttached appends the policies of the kind on the paths of a rule.
+func (k *kindWalk) appendAttached(b []byte, to *attachedKind, p gateway.Path) []byte {
 	end, has := k.shape.gatewayEnd, k.shape.gateway
 	if p.Service != nil {
 		end, has = k.shape.meshEnd, k.shape.mesh
@@ -149,20 +149,20 @@ func (w *walk) appendAttached(b []byte, to *attachedKind, kind int, p gateway.Pa
 	if members, controlled := membersOf(k.kind, p); controlled && len(members) == 0 {
 		return b
 	}
-	for _, p.Client = range w.clientsAt(kind, &p) {
+	for _, p.Client = range k.clientsAt(&p) {
 		b = append(append(b, p.Client...), ':')
 		p.Backend = nil
 		if len(backends) == 0 {
-			b = w.appendStack(b, to, kind, p)
+			b = k.appendStack(b, to, p)
 		}
 		var differing [][]byte // of the backends
 		for i := range backends {
 			p.Backend = &backends[i]
-			if !reaches(w.view, p.Route, p.Backend.Object) {
+			if !reaches(k.view, p.Route, p.Backend.Object) {
 				continue
 			}
 			start := len(b)
-			b = w.appendStack(b, to, kind, p)
+			b = k.appendStack(b, to, p)
 			if one := b[start:]; slices.ContainsFunc(differing, func(o []byte) bool { return bytes.Equal(o, one) }) {
 				b = b[:start]
 			} else if len(backends) > 1 {
@@ -173,11 +173,10 @@ func (w *walk) appendAttached(b []byte, to *attachedKind, kind int, p gateway.Pa
 	return b
 }
 
-// appendStack appends the policies of a kind on a path.
-func (w *walk) appendStack(b []byte, to *attachedKind, kind int, p gateway.Path) []byte {
-	k := &w.kinds[kind]
+// appendStack appends the policies of the kind on a path.
+func (k *kindWalk) appendStack(b []byte, to *attachedKind, p gateway.Path) []byte {
 	p = k.shape.markNamespaces(p)
-	w.buildStack(kind, &p)
+	k.buildStack(&p)
 	k.stack.decideFromBelow(k.kind, false)
 	b = binary.AppendUvarint(b, uint64(len(k.stack.layers)))
 	for i := range k.stack.layers {

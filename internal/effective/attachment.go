@@ -204,10 +204,13 @@ func (w *walk) attachedTo(object api.Ref) [][]attachment {
 	return all
 }
 
-// ofKind returns the policies of a kind.
-func ofKind(all [][]attachment, kind int) []attachment {
+// own returns the policies of the kind.
+func (k *kindWalk) own(all [][]attachment) []attachment {
 	if all == nil {
 		return nil
 	}
-	return all[kind]
+	return all[k.index]
 }
+
+// attached returns the policies of the kind on an object that many paths share.
+func (k *kindWalk) attached(object api.Ref) []attachment { return k.own(k.attachedTo(object)) }

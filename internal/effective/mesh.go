@@ -13,7 +13,7 @@ func (w *walk) servicePath() error {
 		if !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
 			continue
 		}
-		if err := w.servicePaths(i, gateway.Path{Gateway: k.waypoint, Service: w.root.service, Rule: -1}, 0); err != nil {
+		if err := k.servicePaths(gateway.Path{Gateway: k.waypoint, Service: w.root.service, Rule: -1}, 0); err != nil {
 			return err
 		}
 	}
@@ -35,7 +35,7 @@ func (w *walk) meshRoute(r *gateway.Route) error {
 			continue
 		}
 		for _, port := range r.PortsOf(p.Service) {
-			if err := w.servicePaths(i, p, port); err != nil {
+			if err := k.servicePaths(p, port); err != nil {
 				return err
 			}
 		}
@@ -46,11 +46,11 @@ func (w *walk) meshRoute(r *gateway.Route) error {
 // servicePaths visits the paths from a service on: one for each port if the route or a
 // policy targets single ports, and one for each namespace of clients with a policy of
 // its own.
-func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
-	k, clients := &w.kinds[kind], w.clientsAt(kind, &p)
+func (k *kindWalk) servicePaths(p gateway.Path, port int32) error {
+	clients := k.clientsAt(&p)
 	for _, p.Port = range k.ports(p.Service, port) {
 		for _, p.Client = range clients {
-			if err := w.fromService(kind, p); err != nil {
+			if err := k.fromService(p); err != nil {
 				return err
 			}
 		}
@@ -75,25 +75,24 @@ func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 	return slices.Compact(all) // a TCP and a UDP port can have the same number
 }
 
-func (w *walk) fromService(kind int, p gateway.Path) error {
+func (k *kindWalk) fromService(p gateway.Path) error {
 	if p.Route == nil {
-		return w.path(kind, p)
+		return k.path(p)
 	}
-	return w.belowRoute(kind, w.kinds[kind].shape.meshEnd, p)
+	return k.belowRoute(k.shape.meshEnd, p)
 }
 
 // clientsAt returns the client of a path, and those whose paths are part of it.
-func (w *walk) clientsAt(kind int, p *gateway.Path) []string {
+func (k *kindWalk) clientsAt(p *gateway.Path) []string {
 	if p.Service == nil || p.Client != "" {
 		return []string{p.Client}
 	}
-	return append([]string{""}, w.clients(kind, p.Route)...)
+	return append([]string{""}, k.clients(p.Route)...)
 }
 
 // clients returns the namespaces with policies that affect only their own clients, on
 // the service, the route or its backends, sorted.
-func (w *walk) clients(kind int, r *gateway.Route) []string {
-	k := &w.kinds[kind]
+func (k *kindWalk) clients(r *gateway.Route) []string {
 	all := k.on[gateway.LevelService]
 	if r != nil {
 		all = slices.Concat(all, k.on[gateway.LevelRoute])
@@ -101,13 +100,13 @@ func (w *walk) clients(kind int, r *gateway.Route) []string {
 	if r != nil && k.shape.meshEnd == gateway.LevelBackend {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
-				all = append(all, ofKind(w.attachedTo(b.Object), kind)...)
+				all = append(all, k.attached(b.Object)...)
 			}
 		}
 	}
 	var out []string
 	for _, a := range all {
-		if a.target.Consumer && Exists(w.view, k.kind, a.target) {
+		if a.target.Consumer && Exists(k.view, k.kind, a.target) {
 			out = append(out, a.policy.Namespace)
 		}
 	}

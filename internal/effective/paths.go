@@ -98,12 +98,12 @@ func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error
 			if !whole {
 				continue
 			}
-			if err := w.path(i, gateway.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
+			if err := k.path(gateway.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
 				return err
 			}
 		case gateway.LevelListener:
 			for _, d := range listeners {
-				if err := w.path(i, listenerPath(d)); err != nil {
+				if err := k.path(listenerPath(d)); err != nil {
 					return err
 				}
 			}
@@ -135,7 +135,7 @@ func (w *walk) gatewayRoute(r *gateway.Route) error {
 		for _, d := range w.accepting {
 			p := listenerPath(d)
 			p.Route = r
-			if err := w.belowRoute(i, k.shape.gatewayEnd, p); err != nil {
+			if err := k.belowRoute(k.shape.gatewayEnd, p); err != nil {
 				return err
 			}
 		}

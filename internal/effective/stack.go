@@ -78,20 +78,19 @@ func (s *stack) matches(f *folded) bool {
 }
 
 // buildStack collects the layers of a path.
-func (w *walk) buildStack(kind int, p *gateway.Path) {
-	k := &w.kinds[kind]
+func (k *kindWalk) buildStack(p *gateway.Path) {
 	s := k.stack.reset(p)
-	k.addWhole(s, gateway.LevelMesh)
+	k.addWhole(gateway.LevelMesh)
 	if p.Gateway != nil {
-		k.addWhole(s, gateway.LevelGatewayClass)
-		k.addWhole(s, gateway.LevelGatewayNamespace)
+		k.addWhole(gateway.LevelGatewayClass)
+		k.addWhole(gateway.LevelGatewayNamespace)
 		own := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
 		first := k.first(&own)
 		if first != &own {
-			w.ignoreOwn(kind, &own, first)
+			k.ignoreOwn(&own, first)
 		}
 		through := func(t *policykind.Target) bool { return k.through(first, t) }
-		k.addSections(s, k.on[gateway.LevelGateway], gateway.LevelGateway, gateway.LevelListener, through)
+		k.addSections(k.on[gateway.LevelGateway], gateway.LevelGateway, gateway.LevelListener, through)
 		if k.kind.RouteContents != nil { // what the closest one has for the route is all there is
 			s.sort()
 			for i := range len(s.layers) - 1 {
@@ -99,37 +98,36 @@ func (w *walk) buildStack(kind int, p *gateway.Path) {
 			}
 		}
 		if first.Set != nil {
-			k.addSections(s, ofKind(w.attachedTo(first.Set.Ref()), kind), gateway.LevelListenerSet, gateway.LevelListener, through)
+			k.addSections(k.attached(first.Set.Ref()), gateway.LevelListenerSet, gateway.LevelListener, through)
 		}
 	}
 	if p.Service != nil {
 		if p.ServiceNamespace {
-			k.addWhole(s, gateway.LevelServiceNamespace)
+			k.addWhole(gateway.LevelServiceNamespace)
 		}
-		k.addSections(s, k.on[gateway.LevelService], gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
+		k.addSections(k.on[gateway.LevelService], gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return onPort(k.view, k.unread.numbers, t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
-		k.addWhole(s, gateway.LevelRouteNamespace)
-		k.addSections(s, k.on[gateway.LevelRoute], gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
+		k.addWhole(gateway.LevelRouteNamespace)
+		k.addSections(k.on[gateway.LevelRoute], gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && SelectsRule(k.kind, p.Route, t.Section, p.Rule)
 		})
-		k.addFilters(s, p.Rule)
+		k.addFilters(p.Rule)
 	}
 	if p.Backend != nil && !sameService(*p) {
-		k.addSections(s, w.onBackend(kind, p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+		k.addSections(k.onBackend(p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return onPort(k.view, k.unread.numbers, t, p.Backend.Object, p.Backend.Port)
 		})
 	}
-	w.exclude(kind)
+	k.exclude()
 }
 
 // exclude ignores all policies of the path if one keeps the others off it, in some kinds
 // those on a level with several, and at some gateways those on a backend with an older one,
 // and those on some backends of a rule.
-func (w *walk) exclude(kind int) {
-	k := &w.kinds[kind]
+func (k *kindWalk) exclude() {
 	s, alone := &k.stack, k.kind.SameTarget == api.Alone
 	if !s.held && !alone && !k.unread.equal && !k.unread.all {
 		return
@@ -146,7 +144,7 @@ func (w *walk) exclude(kind int) {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside an older one on %s or a port of it: %s does not prefer ports",
 				k.kind.Kind, s.path.Backend.Object, s.path.Gateway.Ref())
 		}
-		partial := k.unread.all && l.Level >= int(gateway.LevelBackend) && !w.onAllBackends(kind, l.policy)
+		partial := k.unread.all && l.Level >= int(gateway.LevelBackend) && !k.onAllBackends(l.policy)
 		if partial {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect on a rule if not all its backends have them: %s does not read them", k.kind.Kind, s.path.Gateway.Ref())
 		}
@@ -160,14 +158,13 @@ func (w *walk) exclude(kind int) {
 
 // onAllBackends reports whether each backend of the rule of the path has a policy, or one
 // with the same rules.
-func (w *walk) onAllBackends(kind int, p *policykind.Policy) bool {
-	k := &w.kinds[kind]
+func (k *kindWalk) onAllBackends(p *policykind.Policy) bool {
 	path := &k.stack.path
 	if path.Route == nil {
 		return true
 	}
 	for _, b := range path.Route.Rules[path.Rule].Backends {
-		if !slices.ContainsFunc(ofKind(w.attachedTo(b.Object), kind), func(a attachment) bool {
+		if !slices.ContainsFunc(k.attached(b.Object), func(a attachment) bool {
 			return a.policy.SameRules(p) && (a.target.Whole() || onPort(k.view, k.unread.numbers, &a.target, b.Object, b.Port))
 		}) {
 			return false
@@ -185,16 +182,16 @@ func olderOnBackend(a, b merge.Layer) bool {
 
 // onBackend returns the policies on the backend of a path, with those on the other backends
 // of the rule in kinds that join them.
-func (w *walk) onBackend(kind int, p *gateway.Path) []attachment {
-	out := ofKind(w.attachedTo(p.Backend.Object), kind)
-	if !w.kinds[kind].kind.JoinsBackends() {
+func (k *kindWalk) onBackend(p *gateway.Path) []attachment {
+	out := k.attached(p.Backend.Object)
+	if !k.kind.JoinsBackends() {
 		return out
 	}
 	out = slices.Clone(out)
 	for _, b := range p.Route.Rules[p.Rule].Backends {
-		for _, a := range ofKind(w.attachedTo(b.Object), kind) {
+		for _, a := range k.attached(b.Object) {
 			known := slices.ContainsFunc(out, func(o attachment) bool { return o.policy == a.policy })
-			if !known && a.target.Whole() && reaches(w.view, p.Route, b.Object) {
+			if !known && a.target.Whole() && reaches(k.view, p.Route, b.Object) {
 				out = append(out, a)
 			}
 		}
@@ -225,11 +222,10 @@ func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool 
 }
 
 // ignoreOwn ignores the policies of a listener of which another one is the first.
-func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
-	k := &w.kinds[kind]
+func (k *kindWalk) ignoreOwn(own, first *gateway.ListenerMatch) {
 	s, all := &k.stack, k.on[gateway.LevelGateway]
 	if own.Set != nil && own.Parent() != first.Parent() {
-		all = slices.Concat(all, ofKind(w.attachedTo(own.Set.Ref()), kind))
+		all = slices.Concat(all, k.attached(own.Set.Ref()))
 	}
 	for _, a := range all {
 		inSet := a.target.Whole() && a.target.Ref.Kind != gateway.KindGateway
@@ -243,14 +239,15 @@ func (w *walk) ignoreOwn(kind int, own, first *gateway.ListenerMatch) {
 }
 
 // addWhole adds the policies on the whole object of a level.
-func (k *kindWalk) addWhole(s *stack, l gateway.Level) {
-	k.addSections(s, k.on[l], l, l, func(*policykind.Target) bool { return false })
+func (k *kindWalk) addWhole(l gateway.Level) {
+	k.addSections(k.on[l], l, l, func(*policykind.Target) bool { return false })
 }
 
 // addSections adds the policies on an object, and those on sections of it that the
 // path goes through. A policy that affects only clients of its own namespace is only
 // on their paths.
-func (k *kindWalk) addSections(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
+func (k *kindWalk) addSections(all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
+	s := &k.stack
 	for i := range all {
 		a := &all[i]
 		switch {
@@ -275,10 +272,10 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 }
 
 // addFilters adds the policies to which the filters of a rule refer.
-func (k *kindWalk) addFilters(s *stack, rule int) {
+func (k *kindWalk) addFilters(rule int) {
 	for _, a := range k.on[gateway.LevelRoute] {
 		if t := &a.target; t.AttachedBy == policykind.ExtensionRef && t.Rule == rule {
-			s.addAt(k, a.policy, gateway.LevelFilter, t.Place)
+			k.stack.addAt(k, a.policy, gateway.LevelFilter, t.Place)
 		}
 	}
 }

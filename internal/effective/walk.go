@@ -17,7 +17,6 @@ type walk struct {
 	engine *Engine
 	view   *snapshot.View
 	kinds  []kindWalk
-	all    []int // indexes of kinds
 	budget *Budget
 	visit  func(*Effective) error
 
@@ -52,10 +51,12 @@ type walk struct {
 	allocated int
 }
 
-// kindWalk is the state of one kind on the current root and route.
+// kindWalk is the state of one kind of a walk on the current root and route.
 type kindWalk struct {
+	*walk
+
+	index      int // in the kinds of the walk
 	kind       *policykind.Kind
-	view       *snapshot.View
 	shape      *shape
 	sameTarget merge.SameTarget
 	empty      bool // paths without a policy are visited
@@ -72,10 +73,9 @@ type kindWalk struct {
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
-	w.kinds, w.all = make([]kindWalk, len(kinds)), make([]int, len(kinds))
+	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
-		w.all[i] = i
+		w.kinds[i] = kindWalk{walk: w, index: i, kind: k, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels.has(gateway.LevelRouteNamespace)
 	}
 	return w
@@ -103,46 +103,46 @@ func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 		route := k.on[gateway.LevelRoute][:0]
 		k.on, k.waypoint, k.unread = [gateway.LevelRoute + 1][]attachment{gateway.LevelRoute: route}, nil, unread{}
 	}
-	w.enter(gateway.LevelMesh, api.Ref{Kind: gateway.KindMesh}, w.all)
+	w.enter(gateway.LevelMesh, api.Ref{Kind: gateway.KindMesh}, w.kinds)
 	if r.service != nil {
 		w.enterService(r.service)
 	}
 	if r.gateway != nil {
-		w.enterGateway(r.gateway, w.all)
+		w.enterGateway(r.gateway, w.kinds)
 	}
 }
 
 // enter looks up the policies of some kinds on the object at a level of the current paths.
-func (w *walk) enter(l gateway.Level, object api.Ref, kinds []int) {
+func (w *walk) enter(l gateway.Level, object api.Ref, kinds []kindWalk) {
 	on := w.attachedTo(object)
-	for _, i := range kinds {
-		w.kinds[i].on[l] = ofKind(on, i)
+	for i := range kinds {
+		kinds[i].on[l] = kinds[i].own(on)
 	}
 }
 
 // enterGateway sets the policies of some kinds on the root, or on the waypoint of the service
 // that is the root, and above it.
-func (w *walk) enterGateway(g *gateway.Gateway, kinds []int) {
+func (w *walk) enterGateway(g *gateway.Gateway, kinds []kindWalk) {
 	w.enter(gateway.LevelGatewayClass, (&gateway.Class{Name: g.Class}).Ref(), kinds)
 	w.enter(gateway.LevelGatewayNamespace, (&gateway.Namespace{Name: g.Namespace}).Ref(), kinds)
 	w.enter(gateway.LevelGateway, g.Ref(), kinds)
 	controller := controllerOf(w.view, g)
-	for _, i := range kinds {
-		w.kinds[i].unread.at(w.kinds[i].kind, g, controller)
+	for i := range kinds {
+		kinds[i].unread.at(kinds[i].kind, g, controller)
 	}
 }
 
 // enterService sets the policies on a service, above it and on its waypoint.
 func (w *walk) enterService(s *gateway.Service) {
-	w.enter(gateway.LevelServiceNamespace, (&gateway.Namespace{Name: s.Namespace}).Ref(), w.all)
-	w.enter(gateway.LevelService, s.Ref(), w.all)
+	w.enter(gateway.LevelServiceNamespace, (&gateway.Namespace{Name: s.Namespace}).Ref(), w.kinds)
+	w.enter(gateway.LevelService, s.Ref(), w.kinds)
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		if k.kind.Waypoints == nil {
 			continue
 		}
 		if k.waypoint, k.unread.noWaypoint = waypointOf(w.view, k.kind.Waypoints, s); k.waypoint != nil {
-			w.enterGateway(k.waypoint, []int{i})
+			w.enterGateway(k.waypoint, w.kinds[i:i+1])
 			k.unread.onService(k.kind, k.waypoint, s)
 		} else {
 			k.unread.levels = levelsOf(gateway.LevelService, gateway.LevelServicePort)
@@ -157,10 +157,10 @@ func listenerPath(d gateway.ListenerMatch) gateway.Path {
 // enterRoute makes a route the current one, and looks up the policies on it.
 func (w *walk) enterRoute(r *gateway.Route) {
 	if w.namespaceLevel {
-		w.enter(gateway.LevelRouteNamespace, (&gateway.Namespace{Name: r.Namespace}).Ref(), w.all)
+		w.enter(gateway.LevelRouteNamespace, (&gateway.Namespace{Name: r.Namespace}).Ref(), w.kinds)
 	}
 	if w.keepsRoutes {
-		w.enter(gateway.LevelRoute, r.Ref(), w.all)
+		w.enter(gateway.LevelRoute, r.Ref(), w.kinds)
 		return
 	}
 	for i := range w.kinds {
@@ -179,37 +179,37 @@ func (w *walk) enterRoute(r *gateway.Route) {
 	}
 }
 
-// belowRoute visits the paths of a kind from a route on.
-func (w *walk) belowRoute(kind int, end gateway.Level, p gateway.Path) error {
+// belowRoute visits the paths of the kind from a route on.
+func (k *kindWalk) belowRoute(end gateway.Level, p gateway.Path) error {
 	if end == gateway.LevelRoute {
-		return w.path(kind, p)
+		return k.path(p)
 	}
 	for rule := range p.Route.Rules {
 		p.Rule = rule
 		if end == gateway.LevelRule {
-			if err := w.path(kind, p); err != nil {
+			if err := k.path(p); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := w.backendPaths(kind, p); err != nil {
+		if err := k.backendPaths(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) backendPaths(kind int, p gateway.Path) error {
+func (k *kindWalk) backendPaths(p gateway.Path) error {
 	rule := &p.Route.Rules[p.Rule]
-	if len(rule.Backends) == 0 && w.kinds[kind].kind.ShortPaths {
-		return w.path(kind, p)
+	if len(rule.Backends) == 0 && k.kind.ShortPaths {
+		return k.path(p)
 	}
 	for i := range rule.Backends {
 		p.Backend = &rule.Backends[i]
-		if !reaches(w.view, p.Route, p.Backend.Object) {
+		if !reaches(k.view, p.Route, p.Backend.Object) {
 			continue
 		}
-		if err := w.path(kind, p); err != nil {
+		if err := k.path(p); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 	for i, all := range w.findAttached(ref) {
 		k := &w.kinds[i]
 		if len(all) > 0 { // those on a virtual namespace are on all in it
-			all = slices.Concat(ofKind(namespace, i), all)
+			all = slices.Concat(k.own(namespace), all)
 		}
 		k.unread = unread{} // that of the last root; no root follows
 		path := gateway.Path{Virtual: &ref, Rule: -1}
@@ -241,25 +241,24 @@ func (w *walk) virtualPath(ref api.Ref) error {
 			}
 		}
 		if len(ports) > 0 && len(s.layers) == 0 {
-			k.addSections(s, all, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+			k.addSections(all, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 				return slices.ContainsFunc(ports, func(port int32) bool { return onPort(k.view, k.unread.numbers, t, ref, port) })
 			})
 		}
-		w.exclude(i)
+		k.exclude()
 		if len(s.layers)+len(s.ignored) == 0 {
 			continue
 		}
-		if err := w.foldPath(i, path, nil); err != nil {
+		if err := k.foldPath(path, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// path visits one path of a kind, or one for each item of the list whose fields the
-// kind controls.
-func (w *walk) path(kind int, p gateway.Path) error {
-	k := &w.kinds[kind]
+// path visits one path of the kind, or one for each item of the list whose fields it
+// controls.
+func (k *kindWalk) path(p gateway.Path) error {
 	if k.countOnly != nil {
 		if members, controlled := membersOf(k.kind, p); controlled {
 			*k.countOnly += len(members)
@@ -269,18 +268,18 @@ func (w *walk) path(kind int, p gateway.Path) error {
 		return nil
 	}
 	p = k.shape.markNamespaces(p)
-	w.buildStack(kind, &p)
+	k.buildStack(&p)
 	if len(k.stack.layers) == 0 && len(k.stack.ignored) == 0 && !k.empty {
 		return nil
 	}
 	members, controlled := membersOf(k.kind, p)
 	if !controlled {
-		return w.foldPath(kind, p, nil)
+		return k.foldPath(p, nil)
 	}
 	policies := len(k.stack.layers)
 	for i := range members {
 		p.Member = members[i].name
-		if err := w.foldPath(kind, p, &members[i]); err != nil {
+		if err := k.foldPath(p, &members[i]); err != nil {
 			return err
 		}
 		k.stack.layers = k.stack.layers[:policies]
@@ -290,14 +289,13 @@ func (w *walk) path(kind int, p gateway.Path) error {
 
 // foldPath folds the stack of a path, on top of the fields of a member, and visits the
 // path.
-func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
-	k := &w.kinds[kind]
+func (k *kindWalk) foldPath(p gateway.Path, m *member) error {
 	onFields := m != nil && len(m.fields.Blocks) > 0
 	if len(k.stack.layers) > 0 {
 		k.stack.decideFromBelow(k.kind, onFields)
 	}
-	e := w.effective()
-	*e = Effective{Kind: k.kind, Path: p, member: m, binder: w.binder}
+	e := k.effective()
+	*e = Effective{Kind: k.kind, Path: p, member: m, binder: k.binder}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
@@ -305,8 +303,8 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 		e.object = &m.fields.Policy
 		k.stack.layers = append(k.stack.layers, layer{merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)}, &m.fields})
 	}
-	w.budget.startPath(e)
-	f, err := w.fold(k, e)
+	k.budget.startPath(e)
+	f, err := k.fold(e)
 	if err != nil {
 		return err
 	}
@@ -314,16 +312,16 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	if e.object != nil {
 		e.Outcomes = f.Outcomes[:len(f.Outcomes)-1] // the lowest
 	}
-	return w.visit(e)
+	return k.visit(e)
 }
 
-// fold returns the fold of the stack of a kind, from the memo if it has it.
-func (w *walk) fold(k *kindWalk, e *Effective) (*folded, error) {
+// fold returns the fold of the stack, from the memo if it has it.
+func (k *kindWalk) fold(e *Effective) (*folded, error) {
 	if k.last != nil && k.stack.matches(k.last) {
 		return k.last, nil
 	}
-	w.key = appendMemoKey(w.key[:0], &k.stack)
-	if f := w.lookup(); f != nil {
+	k.key = appendMemoKey(k.key[:0], &k.stack)
+	if f := k.lookup(); f != nil {
 		k.last = f
 		return f, nil
 	}
@@ -333,11 +331,11 @@ func (w *walk) fold(k *kindWalk, e *Effective) (*folded, error) {
 	}
 	e.Layers = f.layers // also if the fold fails
 	var err error
-	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {
+	if f.Result, err = merge.Fold(f.layers, k.budget); err != nil {
 		return nil, err
 	}
 	k.last = f
-	w.memoize(f)
+	k.memoize(f)
 	return f, nil
 }
 
