@@ -55,22 +55,23 @@ var packages = []packageRule{
 		"internal/background", "internal/guard",
 	}},
 	{"internal/controllers/annotations", "the text of the annotations; updates annotations and conditions that a write to another object made stale", []string{
-		"internal/background", "internal/effective",
+		"internal/background", "internal/explain",
 	}},
 	{"internal/inflight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
 		"internal/guard",
 	}},
 	{"internal/rights", "who is allowed to remove or change overrides, and to get objects: SubjectAccessReviews, cached for seconds", []string{"api"}},
-	{"internal/lookup", "answers questions about what holds: on the paths through an object, or of a request", []string{
-		"internal/effective", "internal/snapshot",
+	{"internal/lookup", "answers what holds on the paths through an object, or of a request", []string{
+		"internal/explain", "internal/snapshot",
 	}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
-		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",
+		"internal/explain", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",
 	}},
 	{"internal/schema", "validates effective specs against the schema of their kind", []string{
 		"internal/effective", "internal/policykind",
 	}},
-	{"internal/effective", "computes effective policies, outcomes and differences from paths and policies; the memo", []string{
+	{"internal/explain", "outcomes and explanations, redacted for readers", []string{"internal/effective"}},
+	{"internal/effective", "effective policies and their differences; the memo", []string{
 		"merge", "internal/gateway", "internal/policykind", "internal/snapshot",
 	}},
 	{"internal/snapshot", "all objects as immutable views with indexes", []string{

@@ -71,24 +71,29 @@ func answerReview(ctx context.Context, c *call, v *snapshot.View) response {
 		return denyInvalid(fieldMessage(errs))
 	}
 	reader := &reviewReader{ctx: ctx, time: effective.NewBudget(ctx, 0), readers: c.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
-	ref := objectOf(&review.Spec.Object, r.Namespace)
-	switch hidden := reader.hides(ref); {
-	case reader.err != nil:
-		return c.denyUnknownRights(reader)
-	case hidden || v.Get(ref) == nil:
-		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
+	resp := c.answerQuestion(ctx, q, objectOf(&review.Spec.Object, r.Namespace), reader)
+	switch {
+	case reader.err == nil:
+		return resp
+	case reader.time.Exceeded() != nil: // the answer took the time, and would take it again
+		return denyReviewTooMuch()
+	default: // the cause is only logged
+		c.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", r.UID)
+		return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
 	}
-	q.Engine, q.Objects, q.Hides = c.opts.Guard.Engine, []snapshot.Object{v.Get(ref)}, reader.hides
-	q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
-	return c.answerQuestion(ctx, q, reader)
 }
 
-// answerQuestion returns the answer as a patch of the status.
-func (c *call) answerQuestion(ctx context.Context, q *lookup.Query, reader *reviewReader) response {
+// answerQuestion returns the answer about an object as a patch of the status. It does not
+// count if the rights of the reader are not known.
+func (c *call) answerQuestion(ctx context.Context, q *lookup.Query, about api.Ref, reader *reviewReader) response {
+	object := q.View.Get(about)
+	if reader.hides(about) || object == nil {
+		return deny(api.DenialNotFound, printable(lookup.NotFound(about).Error()))
+	}
+	q.Engine, q.Objects, q.Hides = c.opts.Guard.Engine, []snapshot.Object{object}, reader.hides
+	q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
 	status, err := q.Answer(ctx)
 	switch {
-	case reader.err != nil:
-		return c.denyUnknownRights(reader)
 	case errors.Is(err, effective.ErrTooMuch):
 		return denyReviewTooMuch()
 	case errors.Is(err, lookup.ErrNotFound):
@@ -108,16 +113,6 @@ func (c *call) answerQuestion(ctx context.Context, q *lookup.Query, reader *revi
 }
 
 func denyInvalid(message string) response { return deny(string(api.ReasonInvalid), printable(message)) }
-
-// denyUnknownRights denies a review because the rights of the user are not known. The
-// cause is only logged. If the answer took the time, it would take it again.
-func (c *call) denyUnknownRights(reader *reviewReader) response {
-	if reader.time.Exceeded() != nil {
-		return denyReviewTooMuch()
-	}
-	c.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", c.request.UID)
-	return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
-}
 
 // fieldMessage returns the messages of errors, one after another.
 func fieldMessage(errs fieldpath.ErrorList) string {

@@ -8,7 +8,6 @@ import (
 
 	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
@@ -250,32 +249,6 @@ func Standalone(p *policykind.Policy, r *gateway.Route, section string) []*Effec
 		if len(r.Rules) == 0 || section == "" || SelectsRule(p.Kind, r, section, i) {
 			out = append(out, &Effective{Kind: p.Kind, Path: gateway.Path{Route: r, Rule: i}, Layers: f.layers, Result: f.Result, folded: f, binder: b})
 		}
-	}
-	return out
-}
-
-// bindings returns the bindings of the limits in force on the path, in the order in
-// which they bind.
-func (e *Effective) bindings() []api.Binding {
-	bound := e.Bound()
-	if bound == nil {
-		return nil
-	}
-	var out []api.Binding
-	holder := bound.Holder()
-	for i, r := range bound.Rules {
-		l := &bound.Limits[i]
-		x := api.Binding{
-			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(), State: api.BindingUnmatched,
-			By: l.By(e.Path.Rule), AlsoMatches: l.AlsoMatches(e.Path.Rule), Hostnames: l.Hostnames(e.Path.Rule),
-		}
-		switch {
-		case i == holder:
-			x.State = api.BindingBound
-		case l.Matches(e.Path.Rule):
-			x.State, x.ShadowedBy = api.BindingShadowed, bound.Rules[holder].Key.String()
-		}
-		out = append(out, x)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/merge"
 )
 
@@ -90,7 +91,7 @@ func bindingsOf(t *testing.T, scene, rule string) map[string][]api.Binding {
 	}
 	out := make(map[string][]api.Binding)
 	eachOf(t, scene, func(e *effective.Effective) {
-		x, _ := e.Explain(filter)
+		x, _ := explain.Explain(e, filter)
 		out[e.Path.Listener.Name+" "+e.Path.Route.RuleName(e.Path.Rule)] = x.Bindings
 	})
 	return out

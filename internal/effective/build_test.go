@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
@@ -83,7 +84,7 @@ func paintRef(namespace, name string) api.Ref {
 // outcomeOf returns the outcome of a policy over all paths of the view.
 func outcomeOf(t testing.TB, v *snapshot.View, ref api.Ref) api.Outcome {
 	t.Helper()
-	var s effective.Outcomes
+	var s explain.Outcomes
 	for _, e := range walked(t, v, effective.Scope{All: true}) {
 		s.Add(e)
 	}

@@ -46,18 +46,8 @@ func (p Pair) Changed() bool {
 	}
 	return !slices.EqualFunc(p.Before.Rules, p.After.Rules, func(a, b merge.Effective) bool {
 		return a.Rule == b.Rule && a.From == b.From ||
-			a.Key == b.Key && p.Before.origin(a) == p.After.origin(b) && merge.Equal(a.Value, b.Value)
+			a.Key == b.Key && a.From.Block == b.From.Block && p.Before.Ref(a.From.Policy) == p.After.Ref(b.From.Policy) && merge.Equal(a.Value, b.Value)
 	})
-}
-
-// origin is the policy and the block of a rule.
-type origin struct {
-	policy api.Ref
-	block  merge.Block
-}
-
-func (e *Effective) origin(r merge.Effective) origin {
-	return origin{e.Ref(r.From.Policy), r.From.Block}
 }
 
 // Rules returns the rules that differ in their value or origin, by key.

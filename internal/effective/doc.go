@@ -1,6 +1,6 @@
 // Package effective computes effective policies: for each path of a view and each policy
-// kind it folds the stack of policies on the path. From these it computes the outcomes
-// of policies and the differences between two views.
+// kind it folds the stack of policies on the path. From these it computes the
+// differences between two views.
 //
 // The files are in layers. No file calls one of a later layer, or one after it in its own:
 //
@@ -12,7 +12,6 @@
 //   - weaken, override, attached, binding, reach: what is asked of a path
 //   - diff, compare, compare_walk: two walks, before and after a change
 //   - targethint, unattached, nopath_above, nopath: why a policy is on no path
-//   - state, outcome, states: what became of policies
-//   - effective_route, output, explain, redact: what is shown
+//   - states: paths by state
 //   - footprint: what a write depends on
 package effective

@@ -26,12 +26,14 @@ type Effective struct {
 	// Ignored are then the policies that would be on the path.
 	Unread  string
 	Ignored []*policykind.Policy
+	// Member is that of the path's rule whose fields are controlled, and Object has the
+	// route's own values of these fields; nil for none.
+	Member *Member
+	Object *merge.Policy
 
-	folded *folded       // the fold with Result, nil if there is none
-	member *member       // of the path's rule whose fields are controlled, or nil
-	object *merge.Policy // the route's own values of these fields, or nil
-	binder *binder       // of the walk
-	bound  *Bound        // made when first asked
+	folded *folded // the fold with Result, nil if there is none
+	binder *binder // of the walk
+	bound  *Bound  // made when first asked
 }
 
 // Level returns the level of the path at which a policy is attached, the
@@ -60,7 +62,7 @@ func (e *Effective) Without(drop func(merge.Layer) bool, m merge.Meter) (*Effect
 // Ref returns the reference of a policy on the path, or of the route if the policy
 // stands for the route's own fields.
 func (e *Effective) Ref(p *merge.Policy) api.Ref {
-	if p == e.object && p != nil {
+	if p == e.Object && p != nil {
 		return e.Path.Route.Ref()
 	}
 	return api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
@@ -69,7 +71,7 @@ func (e *Effective) Ref(p *merge.Policy) api.Ref {
 // Own returns the outcome of the route's own fields, nil if it sets none that the kind
 // controls.
 func (e *Effective) Own() *merge.Outcome {
-	if e.object == nil {
+	if e.Object == nil {
 		return nil
 	}
 	return &e.Result.Outcomes[len(e.Result.Outcomes)-1]
@@ -81,7 +83,7 @@ func (e *Effective) Spec() any {
 	if e.Kind.SameTarget != api.Collect {
 		return e.Kind.Shape(e.Result.Spec())
 	}
-	rules := e.collected()
+	rules := e.Collected()
 	out := make([]any, len(rules))
 	for i, r := range rules {
 		out[i] = merge.Plain(r.Value)
@@ -104,9 +106,9 @@ func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any
 	return shown.Spec()
 }
 
-// collected returns the rules of a kind that collects, from the highest to the lowest, or in
+// Collected returns the rules of a kind that collects, from the highest to the lowest, or in
 // the kind's own order if that applies across levels.
-func (e *Effective) collected() []merge.Effective {
+func (e *Effective) Collected() []merge.Effective {
 	rules := slices.Clone(e.Rules)
 	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
 		x, y := a.From.Policy, b.From.Policy

@@ -12,6 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/merge"
 )
 
@@ -53,7 +54,7 @@ spec:
   rules: {authentication: {b: 3, c: null, d: {min: 1}}}
 `
 
-func explain(t *testing.T, rule string) (api.Explanation, bool) {
+func explainedScene(t *testing.T, rule string) (api.Explanation, bool) {
 	t.Helper()
 	return explained(t, scene, rule)
 }
@@ -76,7 +77,7 @@ func explained(t *testing.T, scene, rule string) (api.Explanation, bool) {
 	budget := effective.NewBudget(t.Context(), math.MaxUint64)
 	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, budget, func(e *effective.Effective) error {
 		var x api.Explanation
-		x, ok = e.Explain(filter)
+		x, ok = explain.Explain(e, filter)
 		out = append(out, x)
 		return nil
 	}))
@@ -91,7 +92,7 @@ func policy(name string) api.Ref {
 func key(name string) string { return "rules.authentication." + name }
 
 func TestExplainPolicies(t *testing.T) {
-	x, ok := explain(t, "")
+	x, ok := explainedScene(t, "")
 	require.True(t, ok)
 	gw, listener, route := policy("gw"), policy("listener"), policy("route")
 	assert.Equal(t, []api.Contribution{
@@ -145,7 +146,7 @@ func TestExplainFilter(t *testing.T) {
 		"rules.authentication":   {[]string{key("a"), key("b"), key("c"), key("d")}, []string{"gw", "listener", "route"}},
 		"rules.authorization":    {[]string{}, []string{}},
 	} {
-		x, ok := explain(t, filter)
+		x, ok := explainedScene(t, filter)
 		assert.Equal(t, len(want.policies) > 0, ok, filter)
 		rules, policies := []string{}, []string{}
 		for _, r := range x.Rules {
@@ -179,7 +180,7 @@ func TestExplainRouteOwnValue(t *testing.T) {
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 9s}}]", "g"), probeDoc("p", 1, onGateway+"overrides: {b: 5s}")))
 	all := walked(t, v, effective.Scope{All: true})
 	require.Len(t, all, 1)
-	x, ok := all[0].Explain(nil)
+	x, ok := explain.Explain(all[0], nil)
 	require.True(t, ok)
 	require.Len(t, x.Rules, 1)
 	assert.Equal(t, "5s", x.Rules[0].Value)

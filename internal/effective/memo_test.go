@@ -43,11 +43,11 @@ func TestComparisonMemoLimit(t *testing.T) {
 	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
 		w.engine = &Engine{}
-		k := &kindWalk{}
+		k := &kindWalk{walk: w}
 		for i := range uint64(many) {
 			k.last = nil
 			k.stack.layers = []layer{{merge.Layer{Policy: &merge.Policy{}}, &policykind.Policy{Version: i}}}
-			_, err := w.fold(k, new(Effective))
+			_, err := k.fold(new(Effective))
 			assert.NoError(t, err)
 		}
 		return len(w.engine.memo.current) + len(w.engine.memo.previous)
@@ -65,13 +65,13 @@ func TestLargePolicyIsNotMemoized(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &walk{engine: &Engine{}, whatIf: true}
 			p := &policykind.Policy{Size: c.size}
-			k := &kindWalk{}
+			k := &kindWalk{walk: w}
 			k.stack.layers = []layer{{merge.Layer{Policy: &p.Policy}, p}}
-			first, err := w.fold(k, new(Effective))
+			first, err := k.fold(new(Effective))
 			require.NoError(t, err)
 			assert.Len(t, w.engine.memo.current, c.kept)
 			k.last = nil
-			again, err := w.fold(k, new(Effective))
+			again, err := k.fold(new(Effective))
 			require.NoError(t, err)
 			assert.Same(t, first, again, "the comparison itself folds it once")
 		})

@@ -7,6 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -28,7 +29,7 @@ func TestMeshPathElements(t *testing.T) {
 	v := world(t, docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80), from("shop", "mine", toService)))
 	all := walked(t, v, effective.Scope{All: true})
 	assert.Len(t, all, 1)
-	assert.Equal(t, []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Client: "shop"}}, all[0].API().Path)
+	assert.Equal(t, []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Client: "shop"}}, explain.Item(all[0]).Path)
 	assert.Equal(t, "app", all[0].Path.Namespace())
 }
 

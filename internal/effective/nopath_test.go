@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 )
 
 // For kinds of every shape, each policy without a path has a specific reason. If paths
@@ -17,7 +18,7 @@ func TestNoPathAlwaysHasAReasonInRandomWorlds(t *testing.T) {
 	reasons := 0
 	for seed := range uint64(300) {
 		w := newRandomWorld(t, newDice(seed))
-		var sum effective.Outcomes
+		var sum explain.Outcomes
 		paths := make(map[api.PolicyKind]map[api.Ref]bool) // what they go through
 		require.NoError(t, effective.NewEngine().Walk(w.View, effective.Scope{All: true}, true, unlimited(), func(e *effective.Effective) error {
 			sum.Add(e)

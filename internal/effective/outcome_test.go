@@ -7,6 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/tables"
 	"overrule.dev/overrule/test/worlds"
@@ -185,7 +186,7 @@ func TestAPI(t *testing.T) {
 	))
 	all := walked(t, v, effective.Scope{All: true})
 	assert.Len(t, all, 1)
-	got := all[0].API()
+	got := explain.Item(all[0])
 	assert.Equal(t, all[0].Path.Elements(), got.Path)
 	got.Path = nil
 	assert.Equal(t, api.EffectivePolicy{

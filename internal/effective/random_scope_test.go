@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -32,7 +33,7 @@ func dump(e *effective.Effective) string {
 	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
-		fmt.Fprintf(&b, "%s at %d %s %v; ", e.Ref(o.Policy), e.Level(o.Policy), effective.RulesState(o), e.LostRules(o))
+		fmt.Fprintf(&b, "%s at %d %s %v; ", e.Ref(o.Policy), e.Level(o.Policy), effective.RulesState(o), explain.Item(e).Policies[i].Lost)
 	}
 	return b.String()
 }

@@ -10,22 +10,22 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// member is the part of a route's rule that policies of a kind control together: the
+// Member is the part of a route's rule that policies of a kind control together: the
 // rule, or one item of a list in it.
-type member struct {
+type Member struct {
 	// name of the item, as in filters[1]; empty for the rule itself.
 	name string
 	// fields has the route's own values as the lowest policy.
 	fields policykind.Policy
-	// places has all fields that are controlled, set or not, but those of items of a list
+	// Fields has all fields that are controlled, set or not, but those of items of a list
 	// that do not exist.
-	places []field
+	Fields []Field
 }
 
-// field is where a member has a field that the kind controls.
-type field struct {
-	rule merge.Key
-	at   string // in the route, as in spec.rules[0].filters
+// Field is where a member has a field that the kind controls.
+type Field struct {
+	Rule merge.Key
+	At   string // in the route, as in spec.rules[0].filters
 }
 
 type memberKey struct {
@@ -36,17 +36,17 @@ type memberKey struct {
 // membersOf returns the members of a path's rule that a kind controls, none if the rule
 // does not have the list. controlled is false if the kind controls no fields of this
 // kind of routes.
-func membersOf(k *policykind.Kind, p gateway.Path) (members []member, controlled bool) {
+func membersOf(k *policykind.Kind, p gateway.Path) (members []Member, controlled bool) {
 	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
 		return nil, false
 	}
 	out := p.Route.Memoize(memberKey{k, p.Rule}, func() any { return readMembers(k, p.Route, p.Rule) })
-	members, _ = out.([]member)
+	members, _ = out.([]Member)
 	return members, true
 }
 
-func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
-	values, places := make(map[string][]merge.Rule), make(map[string][]field)
+func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []Member {
+	values, places := make(map[string][]merge.Rule), make(map[string][]Field)
 	var names []string
 	for _, f := range k.Controls() {
 		if !slices.Contains(f.Kinds, r.Kind) {
@@ -67,13 +67,13 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 				continue // another field of the rule is set
 			}
 			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
-			unset := slices.DeleteFunc(places[found.member], func(p field) bool { return p.rule == f.Rule })
-			places[found.member] = append(unset, field{f.Rule, found.at})
+			unset := slices.DeleteFunc(places[found.member], func(p Field) bool { return p.Rule == f.Rule })
+			places[found.member] = append(unset, Field{f.Rule, found.at})
 		}
 	}
-	out := make([]member, 0, len(names))
+	out := make([]Member, 0, len(names))
 	for _, name := range names {
-		m := member{name: name, fields: policykind.Policy{Version: policykind.NextVersion()}, places: places[name]}
+		m := Member{name: name, fields: policykind.Policy{Version: policykind.NextVersion()}, Fields: places[name]}
 		m.fields.Namespace, m.fields.Name, m.fields.Created = r.Namespace, r.Name, merge.Newest
 		if rules := values[name]; len(rules) > 0 {
 			slices.SortFunc(rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
@@ -101,7 +101,7 @@ type fieldValue struct {
 // object which contains the field.
 func (c fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	if len(route) == 0 {
-		if isEmpty(object) {
+		if IsEmpty(object) {
 			object = nil
 		}
 		return []fieldValue{{c, object}}
@@ -169,9 +169,9 @@ func (c fieldCursor) memberName() string {
 	return at
 }
 
-// isEmpty reports whether a value counts as unset: null, or an empty string, list or
+// IsEmpty reports whether a value counts as unset: null, or an empty string, list or
 // object. The 2023 text counts an empty list as unset.
-func isEmpty(value any) bool {
+func IsEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true

@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -45,7 +46,7 @@ func TestControlledFieldsOfItems(t *testing.T) {
 		"r#x filters[2]: codes=[5] p/defaults tries=9 rule/overrides",
 	}, fielded(t, v))
 	assert.Equal(t, api.PathCounts{Total: 2, Overridden: 1, PartiallyEnforced: 1}, outcomeOf(t, v, probeRef("app", "p")).Paths)
-	shown := walked(t, v, effective.Scope{All: true})[1].API()
+	shown := explain.Item(walked(t, v, effective.Scope{All: true})[1])
 	assert.Equal(t, "filters[2]", shown.Path[len(shown.Path)-1].Member)
 	everything := []any{map[string]any{"path": map[string]any{"type": "PathPrefix", "value": "/"}}}
 	assert.Equal(t, []any{map[string]any{"name": "x", "matches": everything, "filters": []any{

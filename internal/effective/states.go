@@ -5,7 +5,41 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
+
+// RulesState returns the state of a policy on one path by its rules alone (SEMANTICS
+// section 6).
+func RulesState(o *merge.Outcome) api.State {
+	switch {
+	case !o.TookPart && o.Skipped:
+		return api.Inactive
+	case len(o.Lost) == 0:
+		return api.Enforced
+	case len(o.Lost) == o.Rules:
+		return api.Overridden
+	default:
+		return api.PartiallyEnforced
+	}
+}
+
+// State returns the state of the policies on the path together: empty if there are
+// none, Inactive if none of their rules is in force, Enforced if no rule was lost, else
+// PartiallyEnforced.
+func (e *Effective) State() api.State {
+	state := api.State("")
+	for i := range e.Outcomes {
+		switch s := RulesState(&e.Outcomes[i]); {
+		case s == api.Inactive && state == "":
+			state = api.Inactive
+		case s == api.Enforced && (state == "" || state == api.Inactive):
+			state = api.Enforced
+		case s == api.PartiallyEnforced || s == api.Overridden:
+			return api.PartiallyEnforced
+		}
+	}
+	return state
+}
 
 // States counts paths by state (Effective.State). None counts those without a policy.
 type States struct{ Enforced, PartiallyEnforced, Inactive, None int }

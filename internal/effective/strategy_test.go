@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -172,7 +173,7 @@ func TestCollect(t *testing.T) {
 		}
 		assert.Equal(t, want, strings.Join(ids, " "), order)
 		items := make(map[string]int)
-		for _, r := range all[0].API().Rules {
+		for _, r := range explain.Item(all[0]).Rules {
 			items[r.From.Name] = *r.Item
 			assert.Equal(t, `["app/`+r.From.Name+`"]`, r.Rule)
 		}

@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -83,7 +84,7 @@ func TestVirtualTargets(t *testing.T) {
 	}
 	v := world(t, docs(virtual, gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"), region("Probe", "one", "a: 1"), region("Probe", "two", "b: 2"), region("Paint", "paint", "a: 1")))
 	assert.Equal(t, []string{"Region app/north | one two"}, chains(t, v, "Probe"))
-	assert.Equal(t, []api.PathElement{{Kind: "Region", Namespace: "app", Name: "north"}}, walked(t, v, effective.Scope{All: true})[0].API().Path)
+	assert.Equal(t, []api.PathElement{{Kind: "Region", Namespace: "app", Name: "north"}}, explain.Item(walked(t, v, effective.Scope{All: true})[0]).Path)
 	out := outcomeOf(t, v, probeRef("app", "one"))
 	assert.Equal(t, api.Enforced, out.State)
 	assert.Equal(t, []api.Target{{Target: api.Ref{Group: worlds.Group, Kind: "Region", Namespace: "app", Name: "north"}, Accepted: true}}, out.Targets)

@@ -7,6 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -37,7 +38,7 @@ func TestUnprotected(t *testing.T) {
 				policyDoc("Guarded", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r}]\n"+test.own)))
 			var got []api.LostProtection
 			for _, e := range walked(t, v, effective.Scope{All: true}) {
-				got = append(got, e.API().Unprotected...)
+				got = append(got, explain.Item(e).Unprotected...)
 			}
 			assert.Equal(t, test.want, got)
 		})

@@ -289,19 +289,19 @@ func (k *kindWalk) path(p gateway.Path) error {
 
 // foldPath folds the stack of a path, on top of the fields of a member, and visits the
 // path.
-func (k *kindWalk) foldPath(p gateway.Path, m *member) error {
+func (k *kindWalk) foldPath(p gateway.Path, m *Member) error {
 	onFields := m != nil && len(m.fields.Blocks) > 0
 	if len(k.stack.layers) > 0 {
 		k.stack.decideFromBelow(k.kind, onFields)
 	}
 	e := k.effective()
-	*e = Effective{Kind: k.kind, Path: p, member: m, binder: k.binder}
+	*e = Effective{Kind: k.kind, Path: p, Member: m, binder: k.binder}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
 	if onFields {
-		e.object = &m.fields.Policy
-		k.stack.layers = append(k.stack.layers, layer{merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)}, &m.fields})
+		e.Object = &m.fields.Policy
+		k.stack.layers = append(k.stack.layers, layer{merge.Layer{Policy: e.Object, Level: int(gateway.LevelObject)}, &m.fields})
 	}
 	k.budget.startPath(e)
 	f, err := k.fold(e)
@@ -309,7 +309,7 @@ func (k *kindWalk) foldPath(p gateway.Path, m *member) error {
 		return err
 	}
 	e.folded, e.Layers, e.Result, e.Outcomes = f, f.layers, f.Result, f.Outcomes
-	if e.object != nil {
+	if e.Object != nil {
 		e.Outcomes = f.Outcomes[:len(f.Outcomes)-1] // the lowest
 	}
 	return k.visit(e)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -66,7 +67,7 @@ func TestPathsThroughWaypoints(t *testing.T) {
 // throughService formats a path and its policies.
 func throughService(e *effective.Effective) string {
 	var out []string
-	for _, element := range e.API().Path {
+	for _, element := range explain.Item(e).Path {
 		out = append(out, element.Name)
 	}
 	text := strings.Join(out, " ") + ":"

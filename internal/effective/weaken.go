@@ -3,7 +3,6 @@ package effective
 import (
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
@@ -144,41 +143,4 @@ func (e *Effective) higher(a, b *merge.Policy) bool {
 		return slices.IndexFunc(e.Result.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
 	}
 	return place(a) < place(b)
-}
-
-// weakenings returns the rules that other policies weaken, one by one: by the
-// weakening rule, then by the weakened one.
-func (e *Effective) weakenings(wanted func(rule, by merge.Key) bool) []api.WeakenedRule {
-	var out []api.WeakenedRule
-	all := slices.DeleteFunc(e.Weakeners(), func(w Weakener) bool { return w.Own() })
-	for len(all) > 0 {
-		same := 1
-		for same < len(all) && all[same].By == all[0].By {
-			same++
-		}
-		var rules []*merge.Effective
-		for i := range all[:same] {
-			first, rest := all[i].Weakens(all[i].HeldRules.Rules)
-			rules = append(append(rules, first...), rest...)
-		}
-		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })
-		for _, r := range rules {
-			if wanted(r.Key, all[0].By.Key) {
-				out = append(out, e.weakenedRule(r, &all[0]))
-			}
-		}
-		all = all[same:]
-	}
-	return out
-}
-
-func (e *Effective) weakenedRule(r *merge.Effective, w *Weakener) api.WeakenedRule {
-	how := "alternative"
-	if w.Gate {
-		how = "gate"
-	}
-	return api.WeakenedRule{
-		Rule: r.Key.String(), Policy: e.Ref(r.From.Policy), How: how,
-		By: e.Ref(w.By.From.Policy), ByRule: w.By.Key.String(),
-	}
 }

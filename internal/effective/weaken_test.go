@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/test/tables"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -62,7 +63,7 @@ func TestOwnWeakeners(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"ways.key by gate, own: true, below: false", "ways.key by ways.open, own: true, below: false"}, got)
-	x, ok := e.Explain(nil)
+	x, ok := explain.Explain(e, nil)
 	require.True(t, ok)
 	assert.Empty(t, x.Weakened)
 }
@@ -76,7 +77,7 @@ func TestWeakenersWithoutGates(t *testing.T) {
 func TestExplainShowsWeakenings(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {ways: {key: 1}}"), policyDoc("Lock", "app", "own", onR+"gate: 1\nways: {open: 1}"))
-	x, ok := e.Explain(nil)
+	x, ok := explain.Explain(e, nil)
 	require.True(t, ok)
 	ref := func(namespace, name string) api.Ref {
 		return api.Ref{Group: "example.com", Kind: "Lock", Namespace: namespace, Name: name}

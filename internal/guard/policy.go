@@ -7,6 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -163,7 +164,7 @@ func (ev policyCheck) reportSkippedConditions(p effective.Pair) {
 		if !own && notedBefore(p.Before, n) {
 			continue
 		}
-		ev.warn(api.ReasonConditionSkipped, Finding{Policy: p.After.Ref(n.Policy)}, "%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)
+		ev.warn(api.ReasonConditionSkipped, Finding{Policy: p.After.Ref(n.Policy)}, "%s (when: %s)", explain.NoteText(p.After, ev.redactNote(n)), n.When)
 	}
 }
 

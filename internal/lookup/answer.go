@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -178,7 +179,7 @@ func (a *answering) outcomesHere(policies []*policykind.Policy) []api.Outcome {
 	if len(policies) == 0 {
 		return nil
 	}
-	var sum effective.Outcomes
+	var sum explain.Outcomes
 	for _, m := range a.paths {
 		sum.Add(m.Effective)
 	}

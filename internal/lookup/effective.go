@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -93,13 +94,13 @@ func (a *answering) items(limit limit) []api.EffectivePolicy {
 			all = append(all, a.Hides.Item(e))
 		}
 	}
-	slices.SortFunc(all, effective.CompareItems)
-	effective.ResolveConflicts(all, a.direct)
+	slices.SortFunc(all, explain.CompareItems)
+	explain.ResolveConflicts(all, a.direct)
 	return items
 }
 
 // explanations returns the explanations of the paths, sorted, and how many there are. The
-// rule filters as in effective.Explain. Those that do not fit are left out, from the end.
+// rule filters as in explain.Explain. Those that do not fit are left out, from the end.
 func (a *answering) explanations(limit limit) (items []api.Explanation, total int) {
 	items = []api.Explanation{}
 	for _, m := range a.paths {
@@ -142,7 +143,7 @@ func (q *Query) WithoutPolicy(ctx context.Context, kinds []*policykind.Kind) ([]
 			items = append(items, q.Hides.Item(e))
 		}
 	})
-	slices.SortFunc(items, effective.CompareItems)
+	slices.SortFunc(items, explain.CompareItems)
 	return items, err
 }
 
@@ -153,7 +154,7 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 		objects[i] = p
 	}
 	reaches := effective.NewReaches(q.View)
-	var sum effective.Outcomes
+	var sum explain.Outcomes
 	err := q.Engine.Walk(q.View, effective.ScopeOf(objects...), false, q.budget(ctx), func(e *effective.Effective) error {
 		reaches.Mark(e)
 		sum.Add(e)
@@ -166,7 +167,7 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 }
 
 // outcomesOf returns the outcomes of policies, sorted by policy.
-func (q *Query) outcomesOf(sum *effective.Outcomes, policies []*policykind.Policy) []api.Outcome {
+func (q *Query) outcomesOf(sum *explain.Outcomes, policies []*policykind.Policy) []api.Outcome {
 	out := make([]api.Outcome, len(policies))
 	for i, p := range policies {
 		out[i] = q.Hides.Outcome(sum, q.View, p)

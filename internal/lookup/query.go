@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -52,7 +53,7 @@ type Query struct {
 	Limited bool
 	// Hides reports whether the reader is not allowed to read an object, nil if all
 	// may be read. Values of such policies are left out of all results.
-	Hides effective.Hides
+	Hides explain.Hides
 	// Cost limits the evaluation of conditions, 0 for no limit. Each path adds PathCost.
 	Cost, PathCost uint64
 

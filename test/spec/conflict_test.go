@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 )
 
 const conflictingPolicy = `apiVersion: example.com/v1
@@ -62,7 +62,7 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 func conflicting(t *testing.T, block, value string) *world {
 	t.Helper()
 	w := read(t, fmt.Sprintf(conflictingPolicy, block, value), "gateway", "conflict")
-	effective.ResolveConflicts(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
+	explain.ResolveConflicts(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
 	return w
 }
 

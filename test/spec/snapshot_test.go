@@ -14,6 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -54,17 +55,17 @@ func read(t *testing.T, text string, files ...string) *world {
 func compute(t *testing.T, view *snapshot.View) *world {
 	t.Helper()
 	w := &world{view: view, outcomes: make(map[string]api.Outcome)}
-	var sum effective.Outcomes
+	var sum explain.Outcomes
 	budget := effective.NewBudget(context.Background(), math.MaxUint64)
 	err := effective.NewEngine().Walk(view, effective.Scope{All: true}, true, budget, func(e *effective.Effective) error {
 		sum.Add(e)
 		if len(e.Outcomes) > 0 || e.Kind.Source == policykind.Cluster {
-			w.items = append(w.items, e.API())
+			w.items = append(w.items, explain.Item(e))
 		}
 		return nil
 	})
 	require.NoError(t, err)
-	slices.SortFunc(w.items, effective.CompareItems)
+	slices.SortFunc(w.items, explain.CompareItems)
 	for _, k := range view.Kinds() {
 		for p := range view.Policies(k.Ref()) {
 			require.NotContains(t, w.outcomes, p.Name, "two policies of one name")

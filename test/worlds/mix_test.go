@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
@@ -51,7 +52,7 @@ func TestEveryPolicyTakesPart(t *testing.T) {
 	c := worlds.Mix(t, worlds.Size{Gateways: 100, Routes: 1_000})
 	v, ready := c.Store.View()
 	require.True(t, ready)
-	var outcomes effective.Outcomes
+	var outcomes explain.Outcomes
 	stacks := map[int]int{} // number of paths by the number of their policies
 	walk(t, v, func(e *effective.Effective) {
 		outcomes.Add(e)

@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -116,7 +117,7 @@ func (e *evaluatedStep) differences() []api.Change {
 		out = append(out, e.changeOf(p))
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {
-		return effective.CompareItems(
+		return explain.CompareItems(
 			api.EffectivePolicy{PolicyKind: a.PolicyKind, Path: a.Path},
 			api.EffectivePolicy{PolicyKind: b.PolicyKind, Path: b.Path},
 		)

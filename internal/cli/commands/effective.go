@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 )
 
 func (a *app) effectiveCommand() *cobra.Command {
@@ -111,6 +111,6 @@ func (x *answer) withPathsWithoutPolicy(ctx context.Context) ([]api.EffectivePol
 	}
 	more, err := x.query.WithoutPolicy(ctx, x.query.selectedKinds())
 	items := append(slices.DeleteFunc(x.Items, func(e api.EffectivePolicy) bool { return e.NotRead != "" && len(e.Policies) == 0 }), more...)
-	slices.SortFunc(items, effective.CompareItems)
+	slices.SortFunc(items, explain.CompareItems)
 	return items, err
 }

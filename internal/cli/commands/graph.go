@@ -13,6 +13,7 @@ import (
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/gateway"
 )
 
@@ -121,8 +122,8 @@ func graphPath(item api.EffectivePolicy, x api.Explanation) graph.Path {
 
 // effectivePath returns a path of a picture.
 func effectivePath(e *effective.Effective) graph.Path {
-	x, _ := e.Explain(nil)
-	return graphPath(e.API(), x)
+	x, _ := explain.Explain(e, nil)
+	return graphPath(explain.Item(e), x)
 }
 
 // elementIndex returns the index of an element of a path, -1 for the whole mesh.

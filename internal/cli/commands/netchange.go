@@ -7,6 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/merge"
 )
@@ -85,7 +86,7 @@ func (n *netChanges) changed() []*netChange {
 		}
 	}
 	slices.SortFunc(out, func(a, b *netChange) int {
-		if c := effective.CompareItems(a.item(), b.item()); c != 0 {
+		if c := explain.CompareItems(a.item(), b.item()); c != 0 {
 			return c
 		}
 		return api.ComparePaths(a.was(), b.was()) // of few: names take time

@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
@@ -47,7 +48,7 @@ func routeText(through walk, self api.Ref) (string, error) {
 		return "", err
 	}
 	slices.SortFunc(items, func(a, b *item) int {
-		return effective.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
+		return explain.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
 	})
 	annotation := routeAnnotation{Hash: originHash(items, self), Policies: make(map[string][]winners)}
 	for _, it := range items {
@@ -71,7 +72,7 @@ func itemOf(e *effective.Effective, same *item) *item {
 		it.Path = e.Path.Elements()
 		return &it
 	}
-	it := &item{EffectivePolicy: withoutRouteName(e.API()), won: make(map[string]string, len(e.Rules))}
+	it := &item{EffectivePolicy: withoutRouteName(explain.Item(e)), won: make(map[string]string, len(e.Rules))}
 	for _, r := range it.Rules {
 		it.won[r.Rule] = r.From.Key()
 		if r.Block == merge.Object.String() {

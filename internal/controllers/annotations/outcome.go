@@ -3,6 +3,7 @@ package annotations
 import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -28,7 +29,7 @@ const itself = "itself"
 
 func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
 	reaches := effective.NewReaches(v)
-	var sum effective.Outcomes
+	var sum explain.Outcomes
 	err := through(func(e *effective.Effective) error {
 		if e.Kind == p.Kind {
 			reaches.Mark(e)

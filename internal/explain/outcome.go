@@ -1,12 +1,14 @@
-package effective
+package explain
 
 import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -16,7 +18,7 @@ import (
 // Outcomes sums up the outcomes of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
-	unread  map[*policykind.Policy]*Unread
+	unread  map[*policykind.Policy]*effective.Unread
 }
 
 type tally struct {
@@ -40,7 +42,7 @@ type loss struct {
 type lossCount struct{ paths, whole int }
 
 // Add counts the policies of one path.
-func (all *Outcomes) Add(e *Effective) {
+func (all *Outcomes) Add(e *effective.Effective) {
 	if all.tallies == nil {
 		all.tallies = make(map[*merge.Policy]*tally)
 	}
@@ -55,18 +57,18 @@ func (all *Outcomes) Add(e *Effective) {
 	}
 	for _, p := range e.Ignored {
 		if all.unread == nil {
-			all.unread = make(map[*policykind.Policy]*Unread)
+			all.unread = make(map[*policykind.Policy]*effective.Unread)
 		}
 		if all.unread[p] == nil {
-			all.unread[p] = new(Unread)
+			all.unread[p] = new(effective.Unread)
 		}
 		all.unread[p].Add(e)
 	}
 }
 
-func (t *tally) add(e *Effective, o *merge.Outcome) {
+func (t *tally) add(e *effective.Effective, o *merge.Outcome) {
 	t.paths.Total++
-	state := e.StateOf(o)
+	state := stateOf(e, o)
 	switch state {
 	case api.Unreached:
 		if t.paths.Unreached++; t.taken == nil {
@@ -83,8 +85,8 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 		t.paths.PartiallyEnforced++
 	}
 	t.survived = t.survived || o.Rules > len(o.Lost) || state == api.Enforced
-	t.replaces = t.replaces || o.Policy.Empty() && e.replaces(o.Policy)
-	by := e.replacedBy(o)
+	t.replaces = t.replaces || o.Policy.Empty() && replaces(e, o.Policy)
+	by := replacedBy(e, o)
 	if by != nil {
 		t.whole[e.Ref(by)]++
 	}
@@ -124,7 +126,7 @@ func (t *tally) state() api.State {
 // Of returns the outcome of a policy. Every path that the policy is on must
 // have been added.
 func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
-	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
+	out := api.Outcome{Policy: p.Ref(), Targets: effective.Targets(v, p)}
 	t, unread := all.tallies[&p.Policy], all.unread[p]
 	switch {
 	case t != nil:
@@ -166,7 +168,7 @@ func losses(lost map[loss]*lossCount) []api.LostCount {
 }
 
 func compareLosses(a, b loss) int {
-	return cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce), cmp.Compare(bit(a.equal), bit(b.equal)))
+	return cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce), strings.Compare(strconv.FormatBool(a.equal), strconv.FormatBool(b.equal)))
 }
 
 // stateWithoutPath returns the state of a policy that is on no path, and the reason.
@@ -178,16 +180,16 @@ func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Targ
 		return api.NoPath, "affected paths are unknown: " + p.Unread
 	}
 	if i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Accepted }); i >= 0 {
-		why, _ := NoPath(v, p, targets[i])
+		why, _ := effective.NoPath(v, p, targets[i])
 		return api.NoPath, why
 	}
 	if len(targets) == 0 {
-		return api.NoPath, NoTarget(p.Kind)
+		return api.NoPath, effective.NoTarget(p.Kind)
 	}
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
 		if i >= 0 {
-			return state, Describe(v, p, targets[i])
+			return state, effective.Describe(v, p, targets[i])
 		}
 	}
 	return api.NoPath, ""

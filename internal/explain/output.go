@@ -1,4 +1,4 @@
-package effective
+package explain
 
 import (
 	"cmp"
@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/merge"
 )
 
-// API returns the effective policy as in the JSON output.
-func (e *Effective) API() api.EffectivePolicy {
+// Item returns the effective policy as in the JSON output.
+func Item(e *effective.Effective) api.EffectivePolicy {
 	out := api.EffectivePolicy{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: e.Spec(),
 		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
@@ -19,7 +20,7 @@ func (e *Effective) API() api.EffectivePolicy {
 	}
 	rules, collects := e.Rules, e.Kind.SameTarget == api.Collect
 	if collects {
-		rules = e.collected()
+		rules = e.Collected()
 	}
 	for i, r := range rules {
 		origin := api.RuleOrigin{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
@@ -35,21 +36,21 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: stateOf(e, o), ReplacedBy: refOf(e, replacedBy(e, o)), Message: emptyMessageOf(e, o), Lost: lostRules(e, o),
 		})
 	}
-	out.Unprotected = e.unprotected()
-	out.Route = e.route()
+	out.Unprotected = unprotected(e)
+	out.Route = routeOf(e)
 	return out
 }
 
-// LostRules returns the rules that a policy lost on the path, by key.
-func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
+// lostRules returns the rules that a policy lost on the path, by key.
+func lostRules(e *effective.Effective, o *merge.Outcome) []api.LostRule {
 	var out []api.LostRule
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: refOf(e, l.InForce), Equal: l.Equal,
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })
@@ -57,7 +58,7 @@ func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
 }
 
 // refOf returns the reference of a policy, nil for none.
-func (e *Effective) refOf(p *merge.Policy) *api.Ref {
+func refOf(e *effective.Effective, p *merge.Policy) *api.Ref {
 	if p == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ type lostGroup struct {
 
 // unprotected returns the rules that policies on the path lost, of groups of rules that
 // protect and of which no rule is in effect. It is sorted by group and policies.
-func (e *Effective) unprotected() []api.LostProtection {
+func unprotected(e *effective.Effective) []api.LostProtection {
 	if !e.Kind.HasProtection() {
 		return nil
 	}

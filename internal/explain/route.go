@@ -1,4 +1,4 @@
-package effective
+package explain
 
 import (
 	"maps"
@@ -7,33 +7,34 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
-// route returns the path's route with the effective values of the fields that the
+// routeOf returns the path's route with the effective values of the fields that the
 // kind controls, nil for a kind that controls none. It is output only and never
 // written to the route.
-func (e *Effective) route() *api.EffectiveRoute {
-	if e.member == nil {
+func routeOf(e *effective.Effective) *api.EffectiveRoute {
+	if e.Member == nil {
 		return nil
 	}
-	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
-	for _, f := range e.member.places {
-		shown := api.EffectiveField{Field: f.at, Rule: f.rule.String()}
-		if value, origin, ok := e.valueOf(f.rule); ok {
+	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.Member.Fields))}
+	for _, f := range e.Member.Fields {
+		shown := api.EffectiveField{Field: f.At, Rule: f.Rule.String()}
+		if value, origin, ok := valueOf(e, f.Rule); ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
 		}
 		out.Fields = append(out.Fields, shown)
 	}
 	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
-	out.Spec = withFields(e.ownRule(), out.Fields)
+	out.Spec = withFields(ownRule(e), out.Fields)
 	return out
 }
 
 // ownRule returns the spec of the path's route with only the rule of the path.
-func (e *Effective) ownRule() map[string]any {
+func ownRule(e *effective.Effective) map[string]any {
 	spec, _ := e.Path.Route.Spec().(map[string]any)
 	spec = maps.Clone(spec)
 	if rules, _ := spec["rules"].([]any); e.Path.Rule < len(rules) {
@@ -55,7 +56,7 @@ func withFields(spec map[string]any, fields []api.EffectiveField) map[string]any
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule
 // at or below the key.
-func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool) {
+func valueOf(e *effective.Effective, k merge.Key) (value any, from merge.Origin, ok bool) {
 	for _, r := range e.Rules {
 		if k.Holds(r.Key) && r.Value != nil {
 			from, ok = r.From, true
@@ -91,7 +92,7 @@ func withField(object any, at []string, value any) any {
 		return list
 	}
 	content, _ := object.(map[string]any)
-	if value == nil && isEmpty(content[at[0]]) {
+	if value == nil && effective.IsEmpty(content[at[0]]) {
 		return object
 	}
 	content = maps.Clone(content)
@@ -115,7 +116,7 @@ func parseIndex(step string) (int, bool) {
 }
 
 // ResolveConflicts resolves conflicts between kinds that control the same field of a
-// route on one path: the value of a direct kind wins over that of an inherited one
+// routeOf on one path: the value of a direct kind wins over that of an inherited one
 // (SEMANTICS section 5), else that of the first item. It sets ConflictsWith to the
 // kinds with another value; a hidden value counts as another one. The items have the order of CompareItems.
 func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {

@@ -1,10 +1,11 @@
-package effective
+package explain
 
 import (
 	"reflect"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -28,9 +29,9 @@ func (h Hides) some(objects ...*api.Ref) bool {
 	return hidden
 }
 
-// Item is API for the reader.
-func (h Hides) Item(e *Effective) api.EffectivePolicy {
-	out := e.API()
+// Item is the item for the reader.
+func (h Hides) Item(e *effective.Effective) api.EffectivePolicy {
+	out := Item(e)
 	if h == nil {
 		return out
 	}
@@ -68,7 +69,7 @@ func (h Hides) redactLost(policy *api.Ref, lost []api.LostRule) {
 
 // redactRoute removes the fields of which a rule is hidden, also if its value is null: that
 // is not shown either.
-func (h Hides) redactRoute(out *api.EffectiveRoute, e *Effective) {
+func (h Hides) redactRoute(out *api.EffectiveRoute, e *effective.Effective) {
 	for i := range out.Fields {
 		f := &out.Fields[i]
 		key, _ := merge.ParseKey(f.Rule)
@@ -83,15 +84,15 @@ func (h Hides) redactRoute(out *api.EffectiveRoute, e *Effective) {
 			f.Value, f.From, f.Block, f.Redacted = nil, &first, below[0].From.Block.String(), true
 		}
 	}
-	out.Spec = withFields(e.ownRule(), out.Fields)
+	out.Spec = withFields(ownRule(e), out.Fields)
 	if out.Redacted = h(e.Path.Route.Ref()); out.Redacted {
 		out.Spec = map[string]any{}
 	}
 }
 
 // Explanation is Explain for the reader.
-func (h Hides) Explanation(e *Effective, rule *merge.Name) (x api.Explanation, ok bool) {
-	if x, ok = e.Explain(rule); h == nil {
+func (h Hides) Explanation(e *effective.Effective, rule *merge.Name) (x api.Explanation, ok bool) {
+	if x, ok = Explain(e, rule); h == nil {
 		return x, ok
 	}
 	for i := range x.Policies {
@@ -128,13 +129,13 @@ func (h Hides) Explanation(e *Effective, rule *merge.Name) (x api.Explanation, o
 
 // redactNotes removes the names in conditions and the errors of their evaluation: they may
 // have values of any policy on the path.
-func (h Hides) redactNotes(texts []string, e *Effective) {
+func (h Hides) redactNotes(texts []string, e *effective.Effective) {
 	if len(e.Notes) == 0 || !slices.ContainsFunc(e.Result.Outcomes, func(o merge.Outcome) bool { return h(e.Ref(o.Policy)) }) {
 		return
 	}
 	for i, n := range e.Notes {
-		if texts[i] = e.notEvaluated(n); n.Answer.Err == nil {
-			texts[i] = e.conditionText(n) + " refers to a field that is not set: the block does not apply"
+		if texts[i] = notEvaluated(e, n); n.Answer.Err == nil {
+			texts[i] = conditionText(e, n) + " refers to a field that is not set: the block does not apply"
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package effective
+package explain
 
 import (
 	"fmt"
@@ -6,28 +6,29 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/merge"
 )
 
 // Explain returns what each policy contributed and lost on the path, and to which
 // policy. A rule filters by the rules that it matches: a key, a prefix of keys or a bare
 // name, as in an unset list. ok is false if it matches none.
-func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
+func Explain(e *effective.Effective, rule *merge.Name) (x api.Explanation, ok bool) {
 	x = api.Explanation{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
 		Policies: make([]api.Contribution, 0, len(e.Outcomes)),
-		Rules:    e.explainRules(rule),
+		Rules:    explainRules(e, rule),
 	}
 	for i := range e.Outcomes {
-		c := e.contribution(&e.Outcomes[i], rule)
+		c := contribution(e, &e.Outcomes[i], rule)
 		if rule == nil || len(c.Blocks) > 0 || len(c.Unset) > 0 {
 			x.Policies = append(x.Policies, c)
 		}
 	}
-	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
-	x.Bindings = slices.DeleteFunc(e.bindings(), func(b api.Binding) bool { return !bindingMatches(rule, b) })
+	x.Weakened = weakenings(e, func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
+	x.Bindings = slices.DeleteFunc(bindings(e), func(b api.Binding) bool { return !bindingMatches(rule, b) })
 	for _, n := range e.Notes {
-		x.Notes = append(x.Notes, e.NoteText(n))
+		x.Notes = append(x.Notes, NoteText(e, n))
 	}
 	if e.Unread != "" {
 		x.Notes = append(x.Notes, e.Unread)
@@ -52,11 +53,11 @@ func bindingMatches(filter *merge.Name, b api.Binding) bool {
 	return false
 }
 
-func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contribution {
+func contribution(e *effective.Effective, o *merge.Outcome, filter *merge.Name) api.Contribution {
 	c := api.Contribution{
-		Policy: e.Ref(o.Policy), State: e.StateOf(o),
+		Policy: e.Ref(o.Policy), State: stateOf(e, o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
-		ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o),
+		ReplacedBy: refOf(e, replacedBy(e, o)), Message: emptyMessageOf(e, o),
 	}
 	var keys []merge.Key
 	for _, b := range o.Blocks() {
@@ -76,11 +77,11 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contr
 	}
 	c.Contributed = keyNames(keys)
 	for _, u := range o.Policy.Unset {
-		if filter == nil || e.unsets(u, *filter) {
+		if filter == nil || unsets(e, u, *filter) {
 			c.Unset = append(c.Unset, u.String())
 		}
 	}
-	c.Lost = slices.DeleteFunc(e.LostRules(o), func(l api.LostRule) bool {
+	c.Lost = slices.DeleteFunc(lostRules(e, o), func(l api.LostRule) bool {
 		return filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
 	})
 	return c
@@ -115,7 +116,7 @@ func keyNames(keys []merge.Key) []string {
 
 // unsets reports whether an entry of an unset list matches some rule on the path that
 // matches the filter.
-func (e *Effective) unsets(entry, filter merge.Name) bool {
+func unsets(e *effective.Effective, entry, filter merge.Name) bool {
 	for i := range e.Outcomes {
 		for _, b := range e.Outcomes[i].Blocks() {
 			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && filter.Matches(r.Key) }) {
@@ -127,7 +128,7 @@ func (e *Effective) unsets(entry, filter merge.Name) bool {
 }
 
 // explainRules returns the rules that are in force or were lost, by key.
-func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
+func explainRules(e *effective.Effective, filter *merge.Name) []api.ExplainedRule {
 	rules := make(map[string]*api.ExplainedRule)
 	at := func(k merge.Key) *api.ExplainedRule {
 		r := rules[k.String()]
@@ -151,7 +152,7 @@ func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
 					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
-					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
+					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: refOf(e, l.InForce), Equal: l.Equal,
 				})
 			}
 		}
@@ -165,21 +166,84 @@ func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 }
 
 // NoteText returns the text of a note about a condition.
-func (e *Effective) NoteText(n merge.Note) string {
+func NoteText(e *effective.Effective, n merge.Note) string {
 	if n.Answer.Err != nil {
-		return fmt.Sprintf("%s: %v", e.notEvaluated(n), n.Answer.Err)
+		return fmt.Sprintf("%s: %v", notEvaluated(e, n), n.Answer.Err)
 	}
-	return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", e.conditionText(n), n.Answer.Missing)
+	return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", conditionText(e, n), n.Answer.Missing)
 }
 
-func (e *Effective) conditionText(n merge.Note) string {
+func conditionText(e *effective.Effective, n merge.Note) string {
 	return fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 }
 
 // notEvaluated says what follows from a condition that cannot be evaluated.
-func (e *Effective) notEvaluated(n merge.Note) string {
+func notEvaluated(e *effective.Effective, n merge.Note) string {
 	if n.Block == merge.Overrides {
-		return e.conditionText(n) + " cannot be evaluated, so the block applies"
+		return conditionText(e, n) + " cannot be evaluated, so the block applies"
 	}
-	return e.conditionText(n) + " cannot be evaluated, so the block does not apply"
+	return conditionText(e, n) + " cannot be evaluated, so the block does not apply"
+}
+
+// bindings returns the bindings of the limits in force on the path, in the order in
+// which they bind.
+func bindings(e *effective.Effective) []api.Binding {
+	bound := e.Bound()
+	if bound == nil {
+		return nil
+	}
+	var out []api.Binding
+	holder := bound.Holder()
+	for i, r := range bound.Rules {
+		l := &bound.Limits[i]
+		x := api.Binding{
+			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(), State: api.BindingUnmatched,
+			By: l.By(e.Path.Rule), AlsoMatches: l.AlsoMatches(e.Path.Rule), Hostnames: l.Hostnames(e.Path.Rule),
+		}
+		switch {
+		case i == holder:
+			x.State = api.BindingBound
+		case l.Matches(e.Path.Rule):
+			x.State, x.ShadowedBy = api.BindingShadowed, bound.Rules[holder].Key.String()
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// weakenings returns the rules that other policies weaken, one by one: by the
+// weakening rule, then by the weakened one.
+func weakenings(e *effective.Effective, wanted func(rule, by merge.Key) bool) []api.WeakenedRule {
+	var out []api.WeakenedRule
+	all := slices.DeleteFunc(e.Weakeners(), func(w effective.Weakener) bool { return w.Own() })
+	for len(all) > 0 {
+		same := 1
+		for same < len(all) && all[same].By == all[0].By {
+			same++
+		}
+		var rules []*merge.Effective
+		for i := range all[:same] {
+			first, rest := all[i].Weakens(all[i].HeldRules.Rules)
+			rules = append(append(rules, first...), rest...)
+		}
+		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })
+		for _, r := range rules {
+			if wanted(r.Key, all[0].By.Key) {
+				out = append(out, weakenedRule(e, r, &all[0]))
+			}
+		}
+		all = all[same:]
+	}
+	return out
+}
+
+func weakenedRule(e *effective.Effective, r *merge.Effective, w *effective.Weakener) api.WeakenedRule {
+	how := "alternative"
+	if w.Gate {
+		how = "gate"
+	}
+	return api.WeakenedRule{
+		Rule: r.Key.String(), Policy: e.Ref(r.From.Policy), How: how,
+		By: e.Ref(w.By.From.Policy), ByRule: w.By.Key.String(),
+	}
 }
