@@ -71,7 +71,7 @@ var packages = []packageRule{
 		"internal/effective", "internal/policykind",
 	}},
 	{"internal/explain", "outcomes and explanations, redacted for readers", []string{"internal/effective"}},
-	{"internal/effective", "effective policies and their differences; the memo", []string{
+	{"internal/effective", "effective policies and their differences", []string{
 		"merge", "internal/gateway", "internal/policykind", "internal/snapshot",
 	}},
 	{"internal/snapshot", "all objects as immutable views with indexes", []string{
