@@ -91,8 +91,8 @@ func missingTrait(k *policykind.Kind, p *gateway.Path) string {
 			return "the listeners of ListenerSets"
 		case trait == api.ListenerHostname && p.Listener.Hostname == "":
 			return "listeners without a hostname"
-		case trait == api.ListenerTLS && !p.Listener.TLS():
-			return "listeners without TLS"
+		case trait == api.ListenerTLS && (!p.Listener.TLS() || p.Listener.Passthrough):
+			return "listeners that do not terminate TLS"
 		}
 	}
 	return ""

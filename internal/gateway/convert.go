@@ -125,7 +125,8 @@ func listener(l *gatewayv1.Listener) Listener {
 			out.Namespaces = namespaceRule(*n.From, n.Selector)
 		}
 	}
-	out.Kinds, out.AnyKind = routeKinds(l.Protocol, passesThrough(l.TLS), kinds)
+	out.Passthrough = passesThrough(l.TLS)
+	out.Kinds, out.AnyKind = routeKinds(l.Protocol, out.Passthrough, kinds)
 	return out
 }
 

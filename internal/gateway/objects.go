@@ -162,6 +162,8 @@ type Listener struct {
 	Hostname string
 	Port     int32
 	Protocol string
+	// Passthrough is set if the listener does not terminate TLS.
+	Passthrough bool
 	// Namespaces is allowedRoutes.namespaces.
 	Namespaces NamespaceRule
 	// Kinds are the kinds of routes that the listener allows; AnyKind is set if its
