@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -23,11 +24,9 @@ type applyOrder struct {
 	retries int
 	results []evaluatedStep // the last one of each step
 	waiting []int           // steps that are denied, by their index
+	invalid []error         // of manifests that cannot be read
 	// denials are the first decisions on the steps that were denied.
 	denials map[int]*guard.Decision
-	// stopped is set if retries ran out: some of the waiting steps may be allowed in
-	// another order.
-	stopped bool
 	last    int // the step that took effect last
 	applied int // the number of evaluations
 }
@@ -54,11 +53,16 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 			}
 		}
 	}
+	if len(o.invalid) > 0 {
+		return nil, manifestErrors(errors.Join(o.invalid...))
+	}
 	o.retries = max(o.retries, 2*len(o.waiting)) // with all others in effect, each is tried once more
 	if err := o.retry(ctx); err != nil {
 		return nil, err
 	}
-	o.stopped = o.retries <= 0 && len(o.waiting) > 0
+	if o.retries <= 0 && len(o.waiting) > 0 {
+		o.evaluator.app.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(o.waiting))
+	}
 	for _, i := range o.waiting {
 		if err := o.evaluator.removeStanding(ctx, &o.results[i]); err != nil {
 			return nil, err
@@ -115,10 +119,13 @@ func (o *applyOrder) retry(ctx context.Context) error {
 // try evaluates a step, and applies it if it is allowed.
 func (o *applyOrder) try(ctx context.Context, i int) (allowed bool, err error) {
 	e, err := o.evaluator.evaluateStep(ctx, o.steps[i])
-	if o.steps[i].remove && errors.Is(err, errNotFound) {
+	switch {
+	case o.steps[i].remove && errors.Is(err, errNotFound):
 		return true, nil // what could not be read is not in force either
-	}
-	if err != nil {
+	case manifest.IsInvalid(err):
+		o.invalid = append(o.invalid, err)
+		return true, nil
+	case err != nil:
 		return false, err
 	}
 	if o.denials[i] != nil && !o.steps[i].remove && o.evaluator.isDeleted(o.steps[i]) {

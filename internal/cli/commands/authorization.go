@@ -55,28 +55,16 @@ func (r approvable) Check(policy api.Ref) string {
 // API server does not report it: only constraints that read request.userInfo
 // need it.
 func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
-	whoAmI := a.whoAmI
-	if whoAmI == nil {
-		whoAmI = selfSubjectReview
+	review := &authenticationv1.SelfSubjectReview{}
+	client, err := authenticationv1client.NewForConfig(config)
+	if err == nil {
+		review, err = client.SelfSubjectReviews().Create(ctx, review, metav1.CreateOptions{})
 	}
-	user, err := whoAmI(ctx, config)
 	if err != nil {
 		a.warnf("cannot determine the current user, evaluating constraints without request.userInfo: %v", err)
+		return nil
 	}
-	return user
-}
-
-// selfSubjectReview asks the API server for the user of a configuration.
-func selfSubjectReview(ctx context.Context, config *rest.Config) (*authenticationv1.UserInfo, error) {
-	client, err := authenticationv1client.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return &review.Status.UserInfo, nil
+	return &review.Status.UserInfo
 }
 
 // impersonatedUser returns the user of --as, --as-uid and --as-group, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/gateway"
@@ -15,34 +13,33 @@ import (
 
 var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
 
-// change returns the change that the manifest of an object makes. It is empty if
-// effective policies do not depend on the object.
-func (c *changeEvaluator) change(ctx context.Context, o *manifest.Object) (guard.Change, error) {
-	c.kindChange = nil
-	var change guard.Change
-	var err error
+// change returns the change that the manifest of an object makes, or its removal, and what it
+// changes about kinds, nil for nothing. It is empty if effective policies do not depend on the
+// object.
+func (c *changeEvaluator) change(ctx context.Context, o *manifest.Object, remove bool) (change guard.Change, kinds *kindChange, err error) {
 	switch {
 	case o.Kind == manifest.KindCRD:
-		change, err = c.crdChange(o)
+		change, kinds, err = c.crdChange(o, remove)
 	case o.Kind == policykind.KindProfile:
-		change, err = c.profileChange(o)
+		change, kinds, err = c.profileChange(o, remove)
 	case c.kinds.Reads(o.Kind):
-		change, err = c.objectChange(o)
+		change, err = c.objectChange(o, remove)
 	}
 	if err != nil || change.Object() == nil {
-		return guard.Change{}, err
+		return guard.Change{}, nil, err
 	}
-	return c.withMetadata(ctx, change, o)
+	change, err = c.withMetadata(ctx, change, o)
+	return change, kinds, err
 }
 
 // objectChange returns the change of an object that the snapshot holds.
-func (c *changeEvaluator) objectChange(o *manifest.Object) (guard.Change, error) {
+func (c *changeEvaluator) objectChange(o *manifest.Object, remove bool) (guard.Change, error) {
 	ref := o.Ref(c.kinds, c.namespace)
 	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
 	if change.Before != nil {
 		change.Operation = guard.Update
 	}
-	if c.remove {
+	if remove {
 		return change, setDelete(ref, &change)
 	}
 	// the API server sets the creation time, whatever the manifest has
@@ -51,26 +48,29 @@ func (c *changeEvaluator) objectChange(o *manifest.Object) (guard.Change, error)
 	return change, err
 }
 
-// withMetadata returns the change with its user, its acknowledgement and the
-// change of its owners.
+// withMetadata returns the change with its user, its acknowledgement and the change of its
+// owners. A deletion carries no annotations, so the acknowledgement on the stored object counts.
 func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change, o *manifest.Object) (guard.Change, error) {
 	change.User = c.user
-	if c.remove {
-		return change, nil // evaluate reads the acknowledgement of a deletion
+	remove, owned := change.Operation == guard.Delete, change.Operation == guard.Update && len(o.Owners()) > 0
+	if !remove {
+		change.Acknowledged = o.Annotation(api.AnnotationAcknowledge)
 	}
-	change.Acknowledged = o.Annotation(api.AnnotationAcknowledge)
-	if change.Operation != guard.Update || len(o.Owners()) == 0 {
+	if !owned && (!remove || c.guard.BlastRadius == 0) {
 		return change, nil
 	}
 	stored, err := c.raw.get(ctx, change.Object().Ref())
-	if err != nil {
+	switch {
+	case err != nil:
 		return change, err
+	case stored == nil:
+		stored = &manifest.Object{}
 	}
-	var had []metav1.OwnerReference
-	if stored != nil {
-		had = stored.Owners()
+	if remove {
+		change.Acknowledged = stored.Annotation(api.AnnotationAcknowledge)
+	} else {
+		change.Owner = guard.NewOwners(stored.Owners(), o.Owners())
 	}
-	change.Owner = guard.NewOwners(had, o.Owners())
 	return change, nil
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -110,17 +110,13 @@ type evaluatedStep struct {
 // before it that took effect.
 type changeEvaluator struct {
 	*source
+	app   *app
 	guard *guard.Guard
 	user  *authenticationv1.UserInfo // nil if not known
 	raw   *rawObjects
-	// validator validates the objects of the change.
-	validator *changeValidator
-	now       int64
-	// remove is set if the step that is being evaluated is a deletion.
-	remove bool
-	// kindChange is what the object being evaluated changes about kinds; nil if
-	// it is neither a PolicyProfile nor a CustomResourceDefinition.
-	kindChange *kindChange
+	now   int64
+	// definitions are those of the cluster that have been read, nil for kinds without one.
+	definitions map[api.PolicyKind]*customresource.Kind
 	// deletedKinds were deleted by earlier objects of the change, with all their objects.
 	deletedKinds map[api.PolicyKind]bool
 }
@@ -183,8 +179,7 @@ func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decisi
 
 // evaluateAsAllowed is evaluate as if every step were allowed. It prints nothing.
 func (a *app) evaluateAsAllowed(ctx context.Context, c *change) ([]evaluatedStep, error) {
-	quiet := *a
-	quiet.ErrOut = io.Discard
+	quiet, _ := a.quietApp(nil)
 	return quiet.evaluate(ctx, c, allowsAll)
 }
 
@@ -194,30 +189,31 @@ func (a *app) evaluateIn(ctx context.Context, c *change, allows func(*guard.Deci
 	if err != nil {
 		return nil, err
 	}
-	if err := e.check(ctx, a, c); err != nil {
-		return nil, manifestErrors(err)
-	}
 	if c.set == nil {
 		order := applyOrder{evaluator: e, steps: c.steps, allows: allows}
-		out, err := order.run(ctx)
-		if order.stopped {
-			a.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(order.waiting))
-		}
-		return out, err
+		return order.run(ctx)
+	}
+	if err := e.checkSet(ctx, c); err != nil {
+		return nil, err
 	}
 	var out []evaluatedStep
+	var invalid []error
 	for _, next := range c.steps {
 		result, err := e.evaluateStep(ctx, next)
-		if err != nil {
+		switch {
+		case manifest.IsInvalid(err):
+			invalid = append(invalid, err)
+		case err != nil:
 			return nil, err
+		case result.decision != nil:
+			out = append(out, result)
+			if allows(result.decision) {
+				e.apply(result)
+			}
 		}
-		if result.decision == nil {
-			continue
-		}
-		out = append(out, result)
-		if allows(result.decision) {
-			e.apply(result)
-		}
+	}
+	if len(invalid) > 0 {
+		return nil, manifestErrors(errors.Join(invalid...))
 	}
 	out = slices.DeleteFunc(out, func(s evaluatedStep) bool { return s.isNotRead() && e.kinds.Reads(s.object.Kind) })
 	a.reportRead(c.set, e.kinds)
@@ -244,47 +240,34 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		return nil, err
 	}
 	c := &changeEvaluator{
-		source: s, user: user, now: s.timeOfWrite(a.now()), raw: raw, validator: a.newChangeValidator(s),
-		deletedKinds: make(map[api.PolicyKind]bool),
+		source: s, app: a, user: user, now: s.timeOfWrite(a.now()), raw: raw,
+		definitions: make(map[api.PolicyKind]*customresource.Kind), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
 		OmitCounts: a.redact}
 	return c, nil
 }
 
-// check checks all objects of the change before any is evaluated, so that all errors are
-// reported together. A revision was checked when it was read.
-func (c *changeEvaluator) check(ctx context.Context, a *app, of *change) error {
-	if of.set != nil {
-		kinds := c.kinds.Clone()
-		if err := c.validator.check(ctx, of.set, kinds, c.namespace, of.flags.remove); err != nil {
-			return err
-		}
-		if err := a.warnUnvalidated(c.unvalidated(ctx, of, kinds), "to the manifests"); err != nil {
-			return err
-		}
-	}
+// checkSet checks what the objects of a change are together, before any is evaluated.
+func (c *changeEvaluator) checkSet(ctx context.Context, of *change) error {
 	kinds := c.kinds.Clone()
-	var errs []error
-	for _, s := range of.steps {
-		var err error
-		switch o := s.object; {
-		case s.remove && of.set == nil: // it exists
-		case o.Kind == manifest.KindCRD:
-			err = kinds.AddDefinition(o)
-		case kinds.Reads(o.Kind):
-			err = c.decode(ctx, kinds, s)
-		}
-		errs = append(errs, err)
+	_ = of.set.Define(kinds) // errors are those of steps
+	if err := of.set.Duplicates(kinds, c.namespace); err != nil {
+		return manifestErrors(err)
 	}
-	return errors.Join(errs...)
+	if of.flags.remove {
+		return nil
+	}
+	unvalidated := slices.DeleteFunc(unvalidatedKinds(of.set.Objects, kinds), func(k api.PolicyKind) bool {
+		return c.definition(ctx, kinds, k) != nil
+	})
+	return c.app.warnUnvalidated(unvalidated, "to the manifests")
 }
 
 // evaluateStep evaluates one step. The step of an object that effective policies do not
 // depend on takes effect at once; that of another one when it is applied.
 func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedStep, error) {
 	out := evaluatedStep{step: s}
-	c.remove = s.remove
 	ref := s.object.Ref(c.kinds, c.namespace)
 	if c.isDeleted(s) { // with its namespace or kind
 		if !s.remove && c.deletedKinds[s.object.Kind] {
@@ -295,25 +278,24 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	if c.raw.stored == nil {
 		out.old = c.raw.objects[ref].object
 	}
-	stored, rejection, err := c.storeChange(ctx, s.object)
+	stored, rejection, err := c.storeChange(ctx, s)
 	out.stored = stored.Object
 	if err != nil || rejection != nil {
 		out.decision, out.final = rejection, true
 		return out, err
 	}
-	change, err := c.change(ctx, out.stored)
+	change, kinds, err := c.change(ctx, out.stored, s.remove)
 	if err != nil {
 		return out, err
 	}
 	if change.Object() == nil {
-		out.decision, out.final = c.unevaluated(ref, stored), true
+		out.decision, out.final = c.unevaluated(ref, stored, s.remove), true
 		return out, nil
 	}
-	out.decision, out.pairs, err = c.evaluate(ctx, change)
-	if err != nil {
+	out.kindChange = kinds
+	if out.decision, out.pairs, err = c.evaluate(ctx, change, kinds); err != nil {
 		return out, err
 	}
-	out.kindChange = c.kindChange
 	addWarnings(out.decision, stored.Problems)
 	return out, nil
 }
@@ -343,22 +325,6 @@ func (c *changeEvaluator) apply(e evaluatedStep) {
 	}
 }
 
-// evaluate evaluates a change. A deletion carries no annotations, so the
-// acknowledgement on the stored object counts. It is read only if the blast
-// radius denies the deletion.
-func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
-	decision, pairs, err := c.evaluateOnce(ctx, change)
-	if err != nil || change.Operation != guard.Delete || !slices.ContainsFunc(decision.Denials, exceedsBlastRadius) {
-		return decision, pairs, err
-	}
-	stored, err := c.raw.get(ctx, change.Object().Ref())
-	if err != nil || stored == nil || stored.Annotation(api.AnnotationAcknowledge) == "" {
-		return decision, pairs, err
-	}
-	change.Acknowledged = stored.Annotation(api.AnnotationAcknowledge)
-	return c.evaluateOnce(ctx, change)
-}
-
 // removeStanding removes the warnings of an update that the update of the object to what
 // it is already would return, too.
 func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) error {
@@ -373,7 +339,7 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	}
 	if change := e.decision.Change; !e.final && e.kindChange == nil {
 		change.After, change.Owner = change.Before, ""
-		same, _, err := c.evaluateOnce(ctx, change)
+		same, _, err := c.evaluate(ctx, change, nil)
 		if err != nil {
 			return err
 		}
@@ -402,7 +368,7 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 	if now == nil {
 		return nil
 	}
-	same, _, err := c.evaluateOnce(ctx, guard.Change{Operation: guard.Update, Before: now, After: now, User: c.user})
+	same, _, err := c.evaluate(ctx, guard.Change{Operation: guard.Update, Before: now, After: now, User: c.user}, nil)
 	if err != nil {
 		return err
 	}
@@ -425,16 +391,15 @@ func findingKey(f guard.Finding) string {
 	return fmt.Sprintf("%s %s %s %v", f.Code, f.Rule, f.What, f.Policy)
 }
 
-func exceedsBlastRadius(f guard.Finding) bool { return f.Code == api.ReasonBlastRadius }
-
-func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
+// evaluate evaluates a change, and what it changes about kinds, nil for nothing.
+func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change, kinds *kindChange) (*guard.Decision, []effective.Pair, error) {
 	var pairs []effective.Pair
 	observe := func(p effective.Pair) { pairs = append(pairs, p) }
 	decision, err := c.guard.Evaluate(ctx, c.view, change, observe)
-	if err == nil && c.kindChange != nil {
-		decision.After, err = c.reread(ctx, decision.After)
+	if err == nil && kinds != nil {
+		decision.After, err = c.reread(ctx, decision.After, kinds.kinds)
 	}
-	if err == nil && c.kindChange != nil && len(pairs) == 0 && !slices.Equal(c.view.Kinds(), decision.After.Kinds()) {
+	if err == nil && kinds != nil && len(pairs) == 0 && !slices.Equal(c.view.Kinds(), decision.After.Kinds()) {
 		err = c.compareKinds(ctx, decision.After, observe)
 	}
 	if err != nil {

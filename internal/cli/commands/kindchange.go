@@ -33,50 +33,49 @@ func (c *changeEvaluator) compareKinds(ctx context.Context, after *snapshot.View
 }
 
 // crdChange returns the change that a manifest of a CustomResourceDefinition
-// makes. One that no effective policy depends on is applied right away, and the
+// makes, or its removal. One that no effective policy depends on is applied right away, and the
 // change returned is empty.
-func (c *changeEvaluator) crdChange(o *manifest.Object) (guard.Change, error) {
+func (c *changeEvaluator) crdChange(o *manifest.Object, remove bool) (change guard.Change, next *kindChange, err error) {
 	d, err := o.Definition()
 	if err != nil {
-		return guard.Change{}, err
+		return change, nil, err
 	}
 	kinds, defined := c.kinds.Clone(), d.Defines()
-	next := &kindChange{kinds: kinds}
 	act := kinds.AddDefinition
-	if c.remove {
+	if remove {
 		act = kinds.RemoveDefinition
 	}
 	if err := act(o); err != nil {
-		return guard.Change{}, err
+		return change, nil, err
 	}
 	if !c.kinds.Reads(defined) && !kinds.Reads(defined) {
 		c.kinds, c.view = kinds, c.view.WithKindConfig(kinds.Kinds)
-		return guard.Change{}, nil
+		return change, nil, nil
 	}
+	next = &kindChange{kinds: kinds}
 	if now := kinds.DefinitionOf(defined); now != nil && !now.Served() {
 		next.deletedKind = &defined
 	}
-	c.kindChange = next
-	if !c.remove {
+	if !remove {
 		d = kinds.Definition(d.Name)
 	}
-	change := guard.Change{Operation: guard.Create, Before: c.existingDefinition(d), After: d}
+	change = guard.Change{Operation: guard.Create, Before: c.existingDefinition(d, remove), After: d}
 	switch {
-	case c.remove:
+	case remove:
 		if change.Before == nil {
 			change.Before = d
 		}
-		return change, setDelete(d.Ref(), &change)
+		return change, next, setDelete(d.Ref(), &change)
 	case change.Before != nil:
 		change.Operation = guard.Update
 	}
-	return change, nil
+	return change, next, nil
 }
 
 // existingDefinition returns the existing definition that d replaces, nil if there is none. The
 // definitions of a cluster are not read: if the kind is installed or has objects there, d stands
 // in for its definition.
-func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.Object {
+func (c *changeEvaluator) existingDefinition(d *policykind.Definition, remove bool) snapshot.Object {
 	if old := c.kinds.Definition(d.Name); old != nil {
 		return old
 	}
@@ -85,10 +84,10 @@ func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.
 	if used != nil && used.Name != "" && used.Name != d.Name {
 		return nil // d is a second one of the kind
 	}
-	if c.remove && (used == nil || used.Name == "") {
+	if remove && (used == nil || used.Name == "") {
 		return d // manifests rarely include the definitions of their kinds
 	}
-	if c.remove || c.installed[kind] || c.view.Count(kind) > 0 {
+	if remove || c.installed[kind] || c.view.Count(kind) > 0 {
 		return &policykind.Definition{CustomResourceDefinition: d.CustomResourceDefinition, StandIn: true}
 	}
 	return nil
@@ -96,27 +95,24 @@ func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.
 
 // profileChange returns the change that a manifest of a PolicyProfile makes. The
 // objects after it are evaluated with the changed kind.
-func (c *changeEvaluator) profileChange(o *manifest.Object) (guard.Change, error) {
+func (c *changeEvaluator) profileChange(o *manifest.Object, remove bool) (guard.Change, *kindChange, error) {
 	change := guard.Change{Operation: guard.Create}
 	kinds := c.kinds.Clone()
 	if old := kinds.Profile(o.Name); old != nil {
 		change.Operation, change.Before = guard.Update, old
 	}
-	c.kindChange = &kindChange{kinds: kinds}
-	if c.remove {
-		return change, setDelete(o.Ref(kinds, ""), &change)
+	next := &kindChange{kinds: kinds}
+	if remove {
+		return change, next, setDelete(o.Ref(kinds, ""), &change)
 	}
-	if err := kinds.AddProfile(o, c.now, true); err != nil {
-		return change, err
-	}
+	err := kinds.AddProfile(o, c.now, true)
 	change.After = kinds.Profile(o.Name)
-	return change, nil
+	return change, next, err
 }
 
 // reread returns the view after a change of kinds, with the policies decoded again that are read
 // differently.
-func (c *changeEvaluator) reread(ctx context.Context, v *snapshot.View) (*snapshot.View, error) {
-	kinds := c.kindChange.kinds
+func (c *changeEvaluator) reread(ctx context.Context, v *snapshot.View, kinds *manifest.Kinds) (*snapshot.View, error) {
 	kinds.Kinds = v.KindConfig()
 	var changes []snapshot.Change
 	for _, k := range kinds.All() {

@@ -69,7 +69,8 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 		return nil, nil, err
 	}
 	kinds := s.kinds.Clone()
-	if err := a.newChangeValidator(s).check(ctx, to, kinds, s.namespace, false); err != nil {
+	_ = to.Define(kinds) // errors are those of steps
+	if err := to.Duplicates(kinds, s.namespace); err != nil {
 		return nil, nil, manifestErrors(err)
 	}
 	r := revisions{source: s, kinds: kinds}

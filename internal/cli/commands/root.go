@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -30,8 +29,6 @@ type app struct {
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
 	// stored are the undecoded objects of a cluster; nil means those of the kubeconfig's.
 	stored storedObjects
-	// whoAmI asks a cluster for the current user; nil means selfSubjectReview.
-	whoAmI func(context.Context, *rest.Config) (*authenticationv1.UserInfo, error)
 	// color is set if stdout is a terminal that supports colors.
 	color bool
 
@@ -42,9 +39,8 @@ type app struct {
 	redact bool
 	// validate is what to do about unknown fields of manifests.
 	validate validateMode
-	// unvalidated are the kinds of which warnUnvalidated has printed that they have no
-	// definition.
-	unvalidated map[api.PolicyKind]bool
+	// said is what isNew was called with.
+	said map[string]bool
 	// notes are warnings that a report has, too.
 	notes []string
 	// remarks are notes that come last in a report.
@@ -109,6 +105,23 @@ func (a *app) infof(format string, args ...any) {
 
 // warnf prints a warning to stderr.
 func (a *app) warnf(format string, args ...any) { a.infof("warning: "+format, args...) }
+
+// warnOnce prints a warning, unless it was printed before.
+func (a *app) warnOnce(text string) {
+	if a.isNew(text) {
+		a.warnf("%s", text)
+	}
+}
+
+// isNew reports whether it is called with a text for the first time.
+func (a *app) isNew(text string) bool {
+	if a.said == nil {
+		a.said = make(map[string]bool)
+	}
+	known := a.said[text]
+	a.said[text] = true
+	return !known
+}
 
 // notef prints a warning to stderr that a report has, too.
 func (a *app) notef(format string, args ...any) {

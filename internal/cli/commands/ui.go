@@ -93,7 +93,7 @@ func (a *app) uiSource(ctx context.Context, paths []string) (ui.Source, error) {
 func (a *app) quietApp(in io.Reader) (*app, *warnings) {
 	var w warnings
 	out := *a
-	out.In, out.ErrOut, out.verbose, out.unvalidated = in, &w, false, nil
+	out.In, out.ErrOut, out.verbose, out.said = in, &w, false, nil
 	return &out, &w
 }
 

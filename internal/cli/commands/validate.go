@@ -84,15 +84,12 @@ func unvalidatedKinds(objects []*manifest.Object, kinds *manifest.Kinds) []api.P
 // definition: each kind once. With --validate=strict that is an error. where is where the
 // definition can be added.
 func (a *app) warnUnvalidated(kinds []api.PolicyKind, where string) error {
-	kinds = slices.DeleteFunc(kinds, func(k api.PolicyKind) bool { return a.unvalidated[k] })
-	if len(kinds) == 0 || a.validate.ignores() {
+	if a.validate.ignores() {
 		return nil
 	}
-	if a.unvalidated == nil {
-		a.unvalidated = make(map[api.PolicyKind]bool)
-	}
-	for _, k := range kinds {
-		a.unvalidated[k] = true
+	kinds = slices.DeleteFunc(kinds, func(k api.PolicyKind) bool { return !a.isNew(k.String()) })
+	if len(kinds) == 0 {
+		return nil
 	}
 	slices.SortFunc(kinds, func(a, b api.PolicyKind) int { return strings.Compare(a.String(), b.String()) })
 	names := kindList(slices.Compact(kinds))

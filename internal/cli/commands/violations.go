@@ -159,16 +159,11 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 // warnUnchecked removes the findings about objects that could not be checked,
 // which are no violations, and prints each message once as a warning.
 func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
-	reported := make(map[string]bool)
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
-		if v.Code != api.ReasonNotRead {
-			return false
+		if v.Code == api.ReasonNotRead {
+			a.warnOnce(v.Message)
 		}
-		if !reported[v.Message] {
-			a.warnf("%s", v.Message)
-		}
-		reported[v.Message] = true
-		return true
+		return v.Code == api.ReasonNotRead
 	})
 }
 

@@ -14,8 +14,6 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrEmpty is the error of a path without manifests.
 	ErrEmpty = errors.New("no manifests found")
-	// ErrDuplicate is the error of an object that occurs twice.
-	ErrDuplicate = errors.New("duplicate object")
 )
 
 // Position is the position of an object or an error in a file.
@@ -47,7 +45,19 @@ func (p Position) String() string {
 	}
 }
 
+// positionError is an error about a manifest, with its position.
+type positionError struct{ error }
+
+// Unwrap returns the error.
+func (e positionError) Unwrap() error { return e.error }
+
+// IsInvalid reports whether an error is about the content of a manifest.
+func IsInvalid(err error) bool {
+	_, ok := errors.AsType[positionError](err)
+	return ok
+}
+
 // errorf returns an error at the position.
 func (p Position) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s: "+format, append([]any{p}, args...)...)
+	return positionError{fmt.Errorf("%s: "+format, append([]any{p}, args...)...)}
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 
@@ -105,7 +104,7 @@ func (k *Kinds) Validates(ref api.PolicyKind) bool { return k.Defined(ref) || k.
 // The errors are those of definitions that cannot be decoded, and wrap customresource.ErrDefinition
 // for those by which objects cannot be validated.
 func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, []Problem, []error) {
-	errs := s.define(kinds)
+	errs := s.addDefinitions(kinds)
 	stored, failed := make([]Stored, len(s.Objects)), make([]error, len(s.Objects))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
@@ -121,20 +120,9 @@ func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, 
 	for i, o := range stored {
 		out.Objects = append(out.Objects, o.Object)
 		problems = append(problems, o.Problems...)
-		if failed[i] != nil && !containsError(errs, failed[i]) {
-			errs = append(errs, failed[i])
+		if err := failed[i]; err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // all objects of a kind have the same
+			errs = append(errs, err)
 		}
 	}
 	return out, problems, errs
-}
-
-// containsError reports whether errors have one with the same message: all objects of a
-// kind have the same.
-func containsError(errs []error, err error) bool {
-	for _, e := range errs {
-		if e.Error() == err.Error() && errors.Is(e, customresource.ErrDefinition) {
-			return true
-		}
-	}
-	return false
 }

@@ -10,29 +10,21 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Check adds the PolicyProfiles and CustomResourceDefinitions of the set to kinds,
-// wherever they are in the files, and returns errors for objects that occur twice.
-func (s *Set) Check(kinds *Kinds, namespace string) error {
-	return s.CheckAccepted(kinds, namespace, func(o *Object) *Object { return o })
+// Define adds the CustomResourceDefinitions and the PolicyProfiles of the set to kinds, wherever
+// they are in the files. The error joins those of all that are invalid.
+func (s *Set) Define(kinds *Kinds) error {
+	errs := s.addDefinitions(kinds)
+	for _, o := range s.Objects {
+		if o.Kind == policykind.KindProfile {
+			errs = append(errs, kinds.AddProfile(o, merge.Undated, false))
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// CheckAccepted is Check for a set of which some objects may be rejected: a PolicyProfile
-// with an error is replaced by what accepted returns for it, or omitted if that is nil.
-func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Object) *Object) error {
-	errs := s.define(kinds)
-	for _, o := range s.Objects {
-		if o.Kind != policykind.KindProfile {
-			continue
-		}
-		err := kinds.AddProfile(o, merge.Undated, false)
-		if err != nil {
-			if o = accepted(o); o == nil {
-				continue
-			}
-			err = kinds.AddProfile(o, merge.Undated, false)
-		}
-		errs = append(errs, err)
-	}
+// Duplicates returns the errors of objects that occur twice.
+func (s *Set) Duplicates(kinds *Kinds, namespace string) error {
+	var errs []error
 	first := make(map[api.Ref]Position)
 	for _, o := range s.Objects {
 		if o.Name == "" || !kinds.Reads(o.Kind) && o.Kind != KindCRD {
@@ -41,7 +33,7 @@ func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Objec
 		ref := o.Ref(kinds, namespace)
 		position, duplicate := first[ref]
 		if duplicate {
-			errs = append(errs, o.At.errorf("%w: %s is already defined at %s; remove one of the two", ErrDuplicate, ref, position))
+			errs = append(errs, o.At.errorf("duplicate object: %s is already defined at %s; remove one of the two", ref, position))
 			continue
 		}
 		first[ref] = o.At
@@ -49,8 +41,7 @@ func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Objec
 	return errors.Join(errs...)
 }
 
-// define adds the CustomResourceDefinitions of the set to kinds.
-func (s *Set) define(kinds *Kinds) []error {
+func (s *Set) addDefinitions(kinds *Kinds) []error {
 	var errs []error
 	for _, o := range s.Objects {
 		if o.Kind != KindCRD {
@@ -68,12 +59,12 @@ func (s *Set) define(kinds *Kinds) []error {
 // is older than what a write creates. Objects of kinds that are not
 // read are omitted; see Ignored.
 func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
-	errs := []error{s.Check(kinds, namespace)}
+	errs := []error{s.Define(kinds), s.Duplicates(kinds, namespace)}
 	var changes []snapshot.Change
 	for _, o := range s.Objects {
 		object, err := o.Decode(kinds, namespace, merge.Undated, false)
 		switch {
-		case o.Kind == policykind.KindProfile: // read by Check
+		case o.Kind == policykind.KindProfile: // read by Define
 		case err == nil:
 			changes = append(changes, snapshot.Put(object))
 		case !errors.Is(err, snapshot.ErrKind):

@@ -133,7 +133,7 @@ func TestDefinitionKeepsBuiltinProfile(t *testing.T) {
 	set, err := Read([]string{"../../../examples/crds"}, nil)
 	require.NoError(t, err)
 	copied := kinds.Clone()
-	require.NoError(t, set.Check(copied, "default"))
+	require.NoError(t, set.Define(copied))
 	rate := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	assert.Equal(t, policykind.Builtin, copied.Of(rate).Source)
 	assert.Contains(t, copied.Names(rate), "rlp")
@@ -144,7 +144,7 @@ func TestDefinitionKeepsBuiltinProfile(t *testing.T) {
 	}
 	assert.Len(t, copied.All(), before-2, "what has no definition any more has no policies")
 	assert.Nil(t, copied.Of(rate))
-	require.NoError(t, set.Check(copied, "default"))
+	require.NoError(t, set.Define(copied))
 	assert.Len(t, copied.All(), before+2, "until it is defined again")
 }
 
