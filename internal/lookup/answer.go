@@ -13,12 +13,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Answerer answers the question that it was made with: a Query from a view, or a client
-// that asks Overrule on a cluster.
-type Answerer interface {
-	Answer(ctx context.Context) (*api.ReviewStatus, error)
-}
-
 // Sizes of the parts of an answer in bytes of JSON. With its metadata, its question and
 // what the API server adds, an answer stays below the 1.5 MiB of an object in etcd.
 const (
@@ -44,7 +38,7 @@ type answering struct {
 	noRule   bool // no path has the rule
 }
 
-// Answer implements Answerer. It returns an error that is ErrNotFound if a section, rule
+// Answer answers the query. It returns an error that is ErrNotFound if a section, rule
 // or Gateway of the question does not exist, and effective.ErrTooMuch if the answer takes
 // too long.
 func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {

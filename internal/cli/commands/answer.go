@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -12,43 +14,64 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// question is what a command asks.
+// question is what a command or the page asks.
 type question struct {
 	queryFlags
-	args    []string
-	request requestFlags // not given for a command without them
-	rule    *merge.Name
-	section string
-	parts   []api.ReviewPart
+	args      []string
+	namespace string       // of the object, "" for that of the source
+	request   requestFlags // not given for a command without them
+	rule      *merge.Name
+	section   string
+	parts     []api.ReviewPart
+	maxPaths  int
 }
 
-// answer is the answer to a question.
+// answer is the answer to a question: from the objects of a source, or for users who are not
+// allowed to list the cluster, from Overrule.
 type answer struct {
 	*api.ReviewStatus
-	objects []api.Ref // that the question names
-	query   *query    // nil if Overrule answered on the cluster
-	review  *review   // nil if the query was answered here
+	query  *query  // nil if Overrule answers
+	review *review // nil if the query is answered here
 }
 
-// ask answers a question from the objects of the source. Overrule answers it for users who
-// are not allowed to list the cluster.
+// ask answers a question.
 func (a *app) ask(ctx context.Context, q question) (*answer, error) {
-	out := &answer{}
-	var from lookup.Answerer
-	query, err := a.query(ctx, q)
-	if err == nil {
-		for _, o := range query.Objects {
-			out.objects = append(out.objects, o.Ref())
-		}
-		out.query, from = query, &query.Query
-	} else {
-		if out.review, err = a.reviewAfter(err, q); err != nil {
+	x := &answer{}
+	var err error
+	if x.query, err = a.query(ctx, q); err != nil {
+		if x.review, err = a.reviewAfter(err, q); err != nil {
 			return nil, err
 		}
-		out.objects, from = []api.Ref{out.review.ref()}, out.review
 	}
-	out.ReviewStatus, err = from.Answer(ctx)
-	return out, err
+	if err := x.get(ctx); err != nil {
+		return nil, err
+	}
+	if t := x.Truncated; t != nil {
+		a.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
+	}
+	return x, nil
+}
+
+// get gets the answer.
+func (x *answer) get(ctx context.Context) (err error) {
+	if x.review != nil {
+		x.ReviewStatus, err = x.review.answer(ctx)
+	} else {
+		x.ReviewStatus, err = x.query.Answer(ctx)
+	}
+	return err
+}
+
+// objects returns the objects that the question names.
+func (x *answer) objects() []api.Ref {
+	if x.review != nil {
+		return []api.Ref{x.review.ref()}
+	}
+	var out []api.Ref
+	for _, o := range x.query.Objects {
+		out = append(out, o.Ref())
+	}
+	return out
 }
 
 // reviewAfter returns the review for a question if the error of the cluster says that the
@@ -75,12 +98,48 @@ func (a *app) reviewAfter(cause error, q question) (*review, error) {
 // note prints what is to be known besides an answer: the owners of policies, or the
 // controllers that are not known if the answer has anything.
 func (x *answer) note(a *app, any bool) {
-	switch {
-	case x.review != nil:
-		x.review.noteOwners(x.ReviewStatus)
-	case any:
-		a.warnControllers(x.query.view)
+	if x.review == nil {
+		if any {
+			a.warnControllers(x.query.view)
+		}
+		return
 	}
+	if others := otherOwners(x.ReviewStatus, x.review.namespace); len(others) > 0 {
+		a.infof("note: to change what policies of other namespaces set here, ask their owners: %s", strings.Join(others, ", "))
+	}
+}
+
+// otherOwners returns whom to ask about what holds: the policies of other namespaces whose
+// rules are in effect, or that took rules.
+func otherOwners(status *api.ReviewStatus, namespace string) []string {
+	var others []string
+	add := func(ref api.Ref) {
+		if ref.Namespace != namespace && ref.Name != "" {
+			others = append(others, ref.String())
+		}
+	}
+	for _, item := range status.Items {
+		for _, rule := range item.Rules {
+			add(rule.From)
+		}
+	}
+	for _, o := range status.Outcomes {
+		for _, lost := range o.Lost {
+			add(lost.To)
+		}
+	}
+	for _, x := range status.Explanations {
+		for _, p := range x.Policies {
+			if len(p.Contributed) > 0 {
+				add(p.Policy)
+			}
+			for _, lost := range p.Lost {
+				add(lost.To)
+			}
+		}
+	}
+	slices.Sort(others)
+	return slices.Compact(others)
 }
 
 // served returns lookup.ErrNotServed if nothing serves the request of the question.

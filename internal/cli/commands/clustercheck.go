@@ -72,7 +72,7 @@ func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, o
 func (c *cluster) probe(ctx context.Context) error {
 	r := &review{cluster: c, namespace: c.namespace}
 	r.spec.Object = api.ReviewObject{Group: api.GatewayGroup, Kind: gateway.KindGateway, Name: "kubectl-overrule"}
-	_, err := r.Answer(ctx)
+	_, err := r.answer(ctx)
 	switch {
 	case errors.Is(err, errNoAnswer), errors.Is(err, errNoReviews):
 		return err

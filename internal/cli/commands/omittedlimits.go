@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 )
 
 // reportOmitted prints the limits that the rendered documents omit, and what the
@@ -18,17 +18,20 @@ func (a *app) reportOmitted(ctx context.Context, q *query, found *renderedLimits
 	if err := a.reportInactivePolicies(ctx, q); err != nil {
 		return err
 	}
-	for _, policy := range slices.SortedFunc(maps.Keys(found.unrecognized), api.CompareRefs) {
-		rules := slices.Sorted(maps.Keys(found.unrecognized[policy]))
+	for unrecognized := sortedLimits(found.unrecognized); len(unrecognized) > 0; {
+		policy, rules := unrecognized[0].policy, []string(nil)
+		for len(unrecognized) > 0 && unrecognized[0].policy == policy {
+			rules, unrecognized = append(rules, unrecognized[0].rule), unrecognized[1:]
+		}
 		a.infof("omitted: %s of %s: not in the format of the RFC (rates with a unit); it remains in effect", strings.Join(rules, ", "), policy)
 	}
 	for _, l := range slices.SortedFunc(maps.Keys(found.limits), compareLimits) {
 		a.reportLimit(l, found.limits[l])
 	}
-	for _, at := range found.boundLimits.conflicts() {
+	for _, at := range found.bound.conflicts() {
 		a.warnf("%s: different listeners bind different limits to the rule, which the documents cannot express", at)
 	}
-	for _, gate := range slices.SortedFunc(maps.Keys(found.gates), compareLimits) {
+	for _, gate := range sortedLimits(found.gates) {
 		a.warnf("%s decides whether the limits apply, which the documents cannot express", gate)
 	}
 	return nil
@@ -42,10 +45,7 @@ func (a *app) reportLimit(l limitRef, f *limitStatus) {
 		a.warnf("%s uses %s, which no gateway action sets: requests may not be counted", l, strings.Join(f.unsetSelectors, ", "))
 	case f.bound:
 	case len(f.shadowedBy) > 0:
-		var by []string
-		for _, o := range slices.SortedFunc(maps.Keys(f.shadowedBy), compareLimits) {
-			by = append(by, o.String())
-		}
+		by := printers.Texts(sortedLimits(f.shadowedBy), limitRef.String)
 		a.infof("omitted: %s: not bound to any rule: shadowed by %s", l, strings.Join(by, ", "))
 	default:
 		a.infof("omitted: %s: not bound to any rule: its triggers match none", l)

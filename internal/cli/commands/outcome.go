@@ -35,13 +35,14 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 	if err != nil {
 		return err
 	}
+	objects := x.objects()
 	x.Outcomes = slices.DeleteFunc(x.Outcomes, func(o api.Outcome) bool {
-		if len(x.objects) > 0 {
-			return !slices.Contains(x.objects, o.Policy)
+		if len(objects) > 0 {
+			return !slices.Contains(objects, o.Policy)
 		}
 		return x.query.Namespace != "" && o.Policy.Namespace != x.query.Namespace
 	})
-	for _, ref := range x.objects {
+	for _, ref := range objects {
 		if !slices.ContainsFunc(x.Outcomes, func(o api.Outcome) bool { return o.Policy == ref }) {
 			return fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", ref)
 		}

@@ -12,7 +12,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // query is a query of a source.
@@ -20,15 +19,6 @@ type query struct {
 	*source
 	lookup.Query
 	allNamespaces bool
-}
-
-// newQuery returns the query for objects, empty for all of the namespace or of everywhere.
-func (s *source) newQuery(everywhere bool, objects ...snapshot.Object) *query {
-	q := &query{source: s, allNamespaces: everywhere, Query: lookup.Query{View: s.view, Engine: effective.NewEngine(), Objects: objects}}
-	if !everywhere && s.namespaceSet {
-		q.Namespace = s.namespace
-	}
-	return q
 }
 
 // queryFlags are the flags of a query.
@@ -44,8 +34,7 @@ func (f *queryFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
-// query loads the source and finds what a question is about: the object that the arguments
-// name, if any, or where a request goes.
+// query loads the source and finds what a question is about.
 func (a *app) query(ctx context.Context, x question) (*query, error) {
 	if x.request.given {
 		if _, err := x.request.Parse(); err != nil {
@@ -56,18 +45,11 @@ func (a *app) query(ctx context.Context, x question) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.query(x.queryFlags, x.args)
-	if err != nil {
-		return nil, err
-	}
-	if q.Namespace != "" {
+	q, err := s.query(x)
+	if err == nil && q.Namespace != "" {
 		if hint := lookup.DidYouMean(q.Namespace, s.namespaces()); hint != "" {
 			a.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
 		}
-	}
-	q.Rule, q.Section, q.Parts = x.rule, x.section, x.parts
-	if x.request.given {
-		err = q.ask(&x.request.Request, slices.Contains(x.parts, api.ReviewExplanations))
 	}
 	return q, err
 }
@@ -90,37 +72,46 @@ func (s *source) namespaces() []string {
 	return out
 }
 
-// query finds the object that the arguments name, if any.
-func (s *source) query(f queryFlags, args []string) (*query, error) {
-	q := s.newQuery(f.allNamespaces)
-	for _, word := range f.kinds {
+// query finds what a question is about: the object that the arguments name, if any, or where a
+// request goes.
+func (s *source) query(x question) (*query, error) {
+	q := &query{source: s, allNamespaces: x.allNamespaces, Query: lookup.Query{
+		View: s.view, Engine: effective.NewEngine(), Rule: x.rule, Section: x.section, Parts: x.parts, MaxPaths: x.maxPaths,
+	}}
+	if !x.allNamespaces && s.namespaceSet {
+		q.Namespace = s.namespace
+	}
+	for _, word := range x.kinds {
 		k, err := s.policyKind(word)
 		if err != nil {
 			return nil, fmt.Errorf("invalid --kind: %w", err)
 		}
 		q.Kinds = append(q.Kinds, k.Ref())
 	}
-	if len(args) == 0 {
+	if len(x.args) > 0 {
+		kind, name, _, err := parseObject(x.args)
+		if err != nil {
+			return nil, err
+		}
+		if q.Objects, err = s.find(kind, name, x.allNamespaces); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range q.NamedPolicies().Sorted() {
+		if !q.IncludesKind(p.Kind.Ref()) {
+			return nil, fmt.Errorf("%s is not of a kind given by --kind", p.Ref())
+		}
+	}
+	if !x.request.given {
 		return q, nil
 	}
-	kind, name, _, err := parseObject(args)
+	parsed, err := x.request.Parse()
 	if err != nil {
 		return nil, err
 	}
-	if q.Objects, err = s.find(kind, name, f.allNamespaces); err != nil {
-		return nil, err
-	}
-	return q, q.checkKinds()
-}
-
-// checkKinds returns an error if a named policy is not of a kind that --kind selects.
-func (q *query) checkKinds() error {
-	for _, p := range q.NamedPolicies().Sorted() {
-		if !q.IncludesKind(p.Kind.Ref()) {
-			return fmt.Errorf("%s is not of a kind given by --kind", p.Ref())
-		}
-	}
-	return nil
+	q.Asked = &x.request.Request
+	q.Asked.Namespace, q.Asked.Explain = s.namespace, slices.Contains(x.parts, api.ReviewExplanations)
+	return q, s.checkRead(parsed, q.Asked.ClientNamespace != "")
 }
 
 // selectedKinds returns the kinds for which paths without a policy are shown:
@@ -129,14 +120,4 @@ func (q *query) selectedKinds() []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(q.view.Kinds()), func(k *policykind.Kind) bool {
 		return !q.IncludesKind(k.Ref()) || len(q.Kinds) == 0 && !q.isPresent(k.Ref())
 	})
-}
-
-// ask limits the query to where a request goes.
-func (q *query) ask(r *lookup.Request, explain bool) error {
-	parsed, err := r.Parse()
-	if err != nil {
-		return err
-	}
-	r.Namespace, r.Explain, q.Asked = q.namespace, explain, r
-	return q.checkRead(parsed, r.ClientNamespace != "")
 }

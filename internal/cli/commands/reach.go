@@ -56,11 +56,12 @@ func (a *app) reach(ctx context.Context, q question, affecting bool, args []stri
 	if err != nil {
 		return err
 	}
-	switch policy := len(x.Reaches) > 0 && slices.Contains(x.objects, x.Reaches[0].Policy); {
+	objects := x.objects()
+	switch policy := len(x.Reaches) > 0 && slices.Contains(objects, x.Reaches[0].Policy); {
 	case policy && affecting:
-		return fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", x.objects[0])
+		return fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", objects[0])
 	case !policy && !affecting:
-		return fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", x.objects[0])
+		return fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", objects[0])
 	}
 	if x.Message != "" {
 		a.infof("%s", x.Message)

@@ -108,10 +108,9 @@ func TestBoundLimitsConflictByHost(t *testing.T) {
 		"of one within another": {[]string{"*.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := make(boundLimits)
-			d.add(at, limit("b"), c.b)
+			d := boundLimits{at: {{limit("b"), c.b}}}
 			for _, h := range c.a {
-				d.add(at, limit("a"), []string{h})
+				d[at] = append(d[at], boundLimit{limit("a"), []string{h}})
 			}
 			assert.Equal(t, c.want, d.conflicts())
 		})

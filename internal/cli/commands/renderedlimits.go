@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,11 +19,10 @@ import (
 type renderedLimits struct {
 	byEntryPoint map[entryPoint]*ratelimit.Rendering
 	limits       map[limitRef]*limitStatus
-	// unrecognized are the limits of each policy in another format than the RFC's.
-	unrecognized map[api.Ref]map[string]bool
-	// gates are rules that decide whether rendered limits apply.
-	gates       map[limitRef]bool
-	boundLimits boundLimits
+	bound        boundLimits
+	// unrecognized are limits in another format than the RFC's, and gates the rules that
+	// decide whether rendered limits apply.
+	unrecognized, gates []limitRef
 }
 
 // entryPoint is the gateway, or in a mesh the Service, through which requests
@@ -40,25 +41,68 @@ type limitRef struct {
 func (l limitRef) String() string { return l.rule + " of " + l.policy.String() }
 
 func compareLimits(a, b limitRef) int {
-	if c := api.CompareRefs(a.policy, b.policy); c != 0 {
-		return c
-	}
-	return strings.Compare(a.rule, b.rule)
+	return cmp.Or(api.CompareRefs(a.policy, b.policy), strings.Compare(a.rule, b.rule))
+}
+
+// sortedLimits sorts limits, and removes those that are there twice.
+func sortedLimits(all []limitRef) []limitRef {
+	return slices.Compact(slices.SortedFunc(slices.Values(all), compareLimits))
 }
 
 // limitStatus is the status of a limit over all paths on which it is in effect.
 type limitStatus struct {
 	bound      bool
-	shadowedBy map[limitRef]bool
+	shadowedBy []limitRef
 	// unsetSelectors are selectors whose value no gateway sets.
 	unsetSelectors []string
 }
 
+// boundLimits are the limits that are bound to each rule of a route, with the hosts for which
+// they are. Listeners of one gateway may bind different limits to a rule, which the documents,
+// keyed by host, cannot express.
+type boundLimits map[boundRule][]boundLimit
+
+// boundRule is a rule of a route at a gateway.
+type boundRule struct {
+	entryPoint entryPoint
+	rule       string // name to display
+	// route and index identify the rule
+	route api.Ref
+	index int
+}
+
+type boundLimit struct {
+	limitRef
+	hosts []string
+}
+
+// conflicts returns a description of each pair of limits that are bound to one
+// rule for requests to the same host, sorted.
+func (d boundLimits) conflicts() []string {
+	var out []string
+	for at, limits := range d {
+		slices.SortFunc(limits, func(a, b boundLimit) int { return compareLimits(a.limitRef, b.limitRef) })
+		for i, l := range limits {
+			for _, o := range limits[i+1:] {
+				if l.limitRef != o.limitRef && hostnamesOverlap(l.hosts, o.hosts) {
+					out = append(out, fmt.Sprintf("%s and %s on %s at %s", l, o, at.rule, at.entryPoint.object))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func hostnamesOverlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(h string) bool {
+		return slices.ContainsFunc(b, func(o string) bool { return gateway.HostnamesIntersect(h, o) })
+	})
+}
+
 func newRenderedLimits() *renderedLimits {
 	return &renderedLimits{
-		byEntryPoint: make(map[entryPoint]*ratelimit.Rendering), limits: make(map[limitRef]*limitStatus),
-		unrecognized: make(map[api.Ref]map[string]bool), gates: make(map[limitRef]bool),
-		boundLimits: make(boundLimits),
+		byEntryPoint: make(map[entryPoint]*ratelimit.Rendering), limits: make(map[limitRef]*limitStatus), bound: make(boundLimits),
 	}
 }
 
@@ -68,7 +112,12 @@ func (r *renderedLimits) add(e *effective.Effective) {
 		return
 	}
 	bound := e.Bound()
-	r.addUnrecognized(e, bound)
+	for i := range e.Rules {
+		rule := &e.Rules[i]
+		if _, binds := e.Kind.Binds(rule.Key); binds && rule.Value != nil && bound.Place(rule.Key) < 0 {
+			r.unrecognized = append(r.unrecognized, limitRefOf(e, rule))
+		}
+	}
 	if bound == nil {
 		return
 	}
@@ -79,7 +128,7 @@ func (r *renderedLimits) add(e *effective.Effective) {
 		case place == holder:
 			f.bound = true
 		case bound.Limits[place].Matches(e.Path.Rule):
-			f.shadowedBy[limitRefOf(e, bound.Rules[holder])] = true
+			f.shadowedBy = append(f.shadowedBy, limitRefOf(e, bound.Rules[holder]))
 		}
 	}
 	if holder >= 0 {
@@ -95,25 +144,10 @@ func limitRefOf(e *effective.Effective, rule *merge.Effective) limitRef {
 func (r *renderedLimits) status(of limitRef, l *ratelimit.Limit) *limitStatus {
 	f := r.limits[of]
 	if f == nil {
-		f = &limitStatus{shadowedBy: make(map[limitRef]bool), unsetSelectors: l.UnsetSelectors()}
+		f = &limitStatus{unsetSelectors: l.UnsetSelectors()}
 		r.limits[of] = f
 	}
 	return f
-}
-
-// addUnrecognized adds the limits on a path that are not in the format of the RFC.
-func (r *renderedLimits) addUnrecognized(e *effective.Effective, bound *effective.Bound) {
-	for i := range e.Rules {
-		rule := &e.Rules[i]
-		if _, binds := e.Kind.Binds(rule.Key); !binds || rule.Value == nil || bound.Place(rule.Key) >= 0 {
-			continue
-		}
-		l := limitRefOf(e, rule)
-		if r.unrecognized[l.policy] == nil {
-			r.unrecognized[l.policy] = make(map[string]bool)
-		}
-		r.unrecognized[l.policy][l.rule] = true
-	}
 }
 
 // addBound adds a limit that is bound to the rule of the path.
@@ -124,10 +158,11 @@ func (r *renderedLimits) addBound(e *effective.Effective, rule *merge.Effective,
 	}
 	from := ratelimit.Source{Policy: e.Ref(rule.From.Policy).Key(), Block: rule.From.Block.String()}
 	r.byEntryPoint[at].Add(from, l, e.Path.Route, e.Path.Rule, e.Path.Hosts())
-	r.boundLimits.add(boundRule{at, e.Path.Element(gateway.LevelRule).String(), e.Path.Route.Ref(), e.Path.Rule}, limitRefOf(e, rule), e.Path.Hosts())
+	on := boundRule{at, e.Path.Element(gateway.LevelRule).String(), e.Path.Route.Ref(), e.Path.Rule}
+	r.bound[on] = append(r.bound[on], boundLimit{limitRefOf(e, rule), e.Path.Hosts()})
 	for i := range e.Rules {
 		if gate := &e.Rules[i]; gate.Value != nil && e.Kind.IsGate(gate.Key) {
-			r.gates[limitRefOf(e, gate)] = true
+			r.gates = append(r.gates, limitRefOf(e, gate))
 		}
 	}
 }
@@ -144,10 +179,7 @@ func entryPointOf(p gateway.Path) api.Ref {
 func (r *renderedLimits) items() []api.RenderedLimits {
 	var out []api.RenderedLimits
 	for _, at := range slices.SortedFunc(maps.Keys(r.byEntryPoint), func(a, b entryPoint) int {
-		if c := api.ComparePolicyKinds(a.kind, b.kind); c != 0 {
-			return c
-		}
-		return api.CompareRefs(a.object, b.object)
+		return cmp.Or(api.ComparePolicyKinds(a.kind, b.kind), api.CompareRefs(a.object, b.object))
 	}) {
 		item := api.RenderedLimits{PolicyKind: at.kind}
 		if at.object.Kind == gateway.KindService {

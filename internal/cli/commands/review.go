@@ -1,10 +1,10 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +39,10 @@ func (c *cluster) newReview(q question) (*review, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &review{cluster: c, namespace: c.namespace, spec: api.ReviewSpec{Parts: q.parts}}
+	r := &review{cluster: c, namespace: cmp.Or(q.namespace, c.namespace), spec: api.ReviewSpec{Parts: q.parts}}
+	if q.maxPaths > 0 {
+		r.spec.MaxPaths = new(int32(q.maxPaths)) //nolint:gosec // it is a number of paths on one page
+	}
 	kind, err := kindOfResource(c.mapper, word)
 	if err != nil {
 		return nil, err
@@ -76,8 +79,8 @@ func (r *review) ref() api.Ref {
 	return api.Ref{Group: r.spec.Object.Group, Kind: r.spec.Object.Kind, Namespace: r.namespace, Name: r.spec.Object.Name}
 }
 
-// Answer implements lookup.Answerer. It prints what the answer leaves out.
-func (r *review) Answer(ctx context.Context) (*api.ReviewStatus, error) {
+// answer returns the answer.
+func (r *review) answer(ctx context.Context) (*api.ReviewStatus, error) {
 	document := api.EffectivePolicyReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindEffectivePolicyReview}, ObjectMeta: metav1.ObjectMeta{Name: "kubectl-overrule"}, Spec: r.spec,
 	}
@@ -94,9 +97,6 @@ func (r *review) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 	}
 	if document.Status == nil {
 		return nil, errNoAnswer
-	}
-	if t := document.Status.Truncated; t != nil {
-		r.app.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
 	}
 	return document.Status, nil
 }
@@ -132,38 +132,3 @@ func (e notFoundError) Error() string { return string(e) }
 
 // Is reports whether the target is errNotFound.
 func (e notFoundError) Is(target error) bool { return target == errNotFound }
-
-// noteOwners prints whom to ask about what holds: the policies of other namespaces whose
-// rules are in effect, or that took rules.
-func (r *review) noteOwners(status *api.ReviewStatus) {
-	var others []string
-	add := func(ref api.Ref) {
-		if ref.Namespace != r.namespace && ref.Name != "" {
-			others = append(others, ref.String())
-		}
-	}
-	for _, item := range status.Items {
-		for _, rule := range item.Rules {
-			add(rule.From)
-		}
-	}
-	for _, o := range status.Outcomes {
-		for _, lost := range o.Lost {
-			add(lost.To)
-		}
-	}
-	for _, x := range status.Explanations {
-		for _, p := range x.Policies {
-			if len(p.Contributed) > 0 {
-				add(p.Policy)
-			}
-			for _, lost := range p.Lost {
-				add(lost.To)
-			}
-		}
-	}
-	slices.Sort(others)
-	if others = slices.Compact(others); len(others) > 0 {
-		r.app.infof("note: to change what policies of other namespaces set here, ask their owners: %s", strings.Join(others, ", "))
-	}
-}

@@ -28,8 +28,8 @@ func TestOwnersOfOtherNamespacesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			r := &review{namespace: "app", cluster: &cluster{app: &app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}}}
-			r.noteOwners(&c.status)
+			x := &answer{ReviewStatus: &c.status, review: &review{namespace: "app"}}
+			x.note(&app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}, true)
 			assert.Equal(t, c.want, stderr.String())
 		})
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,67 +88,57 @@ func (e inputError) Unwrap() []error {
 // errListed is the error of a question that only the objects of the whole cluster answer.
 var errListed = errors.New("requires the right to list the objects of all namespaces")
 
-// in returns the source with another namespace, and kinds of its own.
-func (u *uiState) in(namespace, what string) (*source, error) {
+// listed returns an error if the user is not allowed to list the cluster.
+func (u *uiState) listed(what string) error {
 	if u.source == nil {
-		return nil, inputError{fmt.Errorf("%s: %w", what, errListed)}
+		return inputError{fmt.Errorf("%s: %w", what, errListed)}
 	}
+	return nil
+}
+
+// in returns the source with another namespace, "" for its own.
+func (u *uiState) in(namespace string) *source {
 	s := *u.source
-	s.kinds = s.kinds.Clone()
 	if namespace != "" {
 		s.namespace, s.namespaceSet = namespace, true
 	}
-	return &s, nil
+	return &s
 }
 
-// question returns what answers a question about an object, and the object.
-func (u *uiState) question(o ui.ObjectQuery, parts ...api.ReviewPart) (lookup.Answerer, api.Ref, error) {
+// find finds what a question about an object is about. It has no answer yet.
+func (u *uiState) find(o ui.ObjectQuery, parts ...api.ReviewPart) (x *answer, err error) {
+	q := question{args: []string{o.Kind + "/" + o.Name}, namespace: o.Namespace, parts: parts, maxPaths: o.Limit}
+	x = &answer{}
 	if u.source == nil {
-		quiet, _ := u.app.quietApp(nil)
-		c := *u.cluster
-		c.app = quiet
-		r, err := c.newReview(question{args: []string{o.Kind + "/" + o.Name}, parts: parts})
-		if err != nil {
-			return nil, api.Ref{}, inputError{err}
-		}
-		r.namespace = cmp.Or(o.Namespace, r.namespace)
-		if o.Limit > 0 {
-			r.spec.MaxPaths = new(int32(o.Limit)) //nolint:gosec // it is a number of paths on one page
-		}
-		return r, r.ref(), nil
+		x.review, err = u.cluster.newReview(q)
+	} else {
+		x.query, err = u.in(o.Namespace).query(q)
 	}
-	s, err := u.in(o.Namespace, "")
 	if err != nil {
-		return nil, api.Ref{}, err
+		return nil, inputError{err}
 	}
-	objects, err := s.find(o.Kind, o.Name, false)
-	if err != nil {
-		return nil, api.Ref{}, inputError{err}
-	}
-	q := s.newQuery(true, objects...)
-	q.Parts, q.MaxPaths = parts, o.Limit
-	return &q.Query, objects[0].Ref(), nil
+	return x, nil
 }
 
-// ask returns the answer to a question about an object, and the object.
-func (u *uiState) ask(ctx context.Context, o ui.ObjectQuery, parts ...api.ReviewPart) (*api.ReviewStatus, api.Ref, error) {
-	from, ref, err := u.question(o, parts...)
+// ask returns the answer to a question about an object.
+func (u *uiState) ask(ctx context.Context, o ui.ObjectQuery, parts ...api.ReviewPart) (*answer, error) {
+	x, err := u.find(o, parts...)
 	if err != nil {
-		return nil, ref, err
+		return nil, err
 	}
-	status, err := from.Answer(ctx)
-	if err != nil && u.source == nil {
+	if err = x.get(ctx); err != nil && u.source == nil {
 		err = inputError{err}
 	}
-	return status, ref, err
+	return x, err
 }
 
 // Object implements ui.State.
 func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswer, error) {
-	status, ref, err := u.ask(ctx, o, api.ReviewExplanations, api.ReviewOutcomes)
+	status, err := u.ask(ctx, o, api.ReviewExplanations, api.ReviewOutcomes)
 	if err != nil {
 		return nil, err
 	}
+	ref := status.objects()[0]
 	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: status.Outcomes, Namespaces: make(map[string]map[string]string)}
 	if i := slices.IndexFunc(u.objects, func(known ui.Object) bool { return known.Ref == ref }); i >= 0 {
 		out.Object = u.objects[i]
@@ -172,7 +161,7 @@ func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswe
 }
 
 // explanationsOf returns the explanations of an answer.
-func explanationsOf(status *api.ReviewStatus) ui.Explanations {
+func explanationsOf(status *answer) ui.Explanations {
 	out := ui.Explanations{Total: len(status.Explanations)}
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindExplanationList}
 	out.Items, out.Request = append([]api.Explanation{}, status.Explanations...), status.Request
@@ -184,51 +173,52 @@ func explanationsOf(status *api.ReviewStatus) ui.Explanations {
 
 // Picture implements ui.State.
 func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind, namespace, name string) string) (string, error) {
-	status, _, err := u.ask(ctx, o, graphParts...)
+	status, err := u.ask(ctx, o, graphParts...)
 	if err != nil {
 		return "", err
 	}
-	return graphOf(status).Graph(graph.Options{More: "Open an object to see more."}).SVG(link), nil
+	return graphOf(status.ReviewStatus).Graph(graph.Options{More: "Open an object to see more."}).SVG(link), nil
 }
 
 // Request implements ui.State.
 func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanations, error) {
-	s, err := u.in("", "where a request goes")
-	if err != nil {
+	if err := u.listed("where a request goes"); err != nil {
 		return nil, err
 	}
-	request := &lookup.Request{
+	q := question{parts: []api.ReviewPart{api.ReviewExplanations}, maxPaths: r.Limit, request: requestFlags{given: true, Request: lookup.Request{
 		Line: r.Request, Headers: r.Headers, Gateway: r.Gateway, ServerName: r.SNI, ClientNamespace: r.ClientNamespace, Name: requestFlagName,
-	}
+	}}}
+	q.allNamespaces = true
 	if r.Port != 0 {
-		request.Port = &r.Port
+		q.request.Port = &r.Port
 	}
-	q := s.newQuery(true)
-	q.Parts, q.MaxPaths = []api.ReviewPart{api.ReviewExplanations}, r.Limit
-	if err := q.ask(request, true); err != nil {
-		return nil, inputError{err}
+	x := &answer{}
+	var err error
+	if x.query, err = u.source.query(q); err == nil {
+		err = x.get(ctx)
 	}
-	status, err := q.Answer(ctx)
 	if err != nil {
 		return nil, inputError{err}
 	}
-	return new(explanationsOf(status)), nil
+	return new(explanationsOf(x)), nil
 }
 
 // Violations implements ui.State.
 func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, error) {
-	s, err := u.in("", "violations")
-	if err != nil {
+	if err := u.listed("violations"); err != nil {
 		return nil, err
 	}
 	a, said := u.app.quietApp(nil)
-	q := s.newQuery(true)
+	q, err := u.source.query(question{queryFlags: queryFlags{allNamespaces: true}})
+	if err != nil {
+		return nil, err
+	}
 	found, err := q.violations(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	found = a.warnUnchecked(found)
-	a.warnInactiveConstraints(s)
+	a.warnInactiveConstraints(u.source)
 	out := &ui.Violations{Total: len(found), Warnings: said.lines()}
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: "ViolationList"}
 	out.Items = append([]api.Violation{}, found[:min(limit, len(found))]...)
@@ -237,8 +227,7 @@ func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, er
 
 // Change implements ui.State.
 func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, error) {
-	s, err := u.in("", "trying a change here")
-	if err != nil {
+	if err := u.listed("trying a change here"); err != nil {
 		return nil, fmt.Errorf("%w; use kubectl overrule check", err)
 	}
 	set, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(c.Manifest))
@@ -250,7 +239,7 @@ func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, er
 		Verdicts: api.VerdictList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindVerdictList}, Items: []api.Verdict{}},
 		Changes:  api.ChangeList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindChangeList}, Items: []api.Change{}},
 	}
-	steps, err := a.evaluateIn(ctx, newChange(changeFlags{remove: c.Delete, checkRights: true}, s, set), guard.EnforceDeny.Allows)
+	steps, err := a.evaluateIn(ctx, newChange(changeFlags{remove: c.Delete, checkRights: true}, u.in(""), set), guard.EnforceDeny.Allows)
 	if err != nil {
 		return nil, inputError{renamed{err}}
 	}
@@ -277,10 +266,11 @@ func (e renamed) Unwrap() error { return e.error }
 
 // Manifest implements ui.State.
 func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error) {
-	_, ref, err := u.question(o)
+	x, err := u.find(o)
 	if err != nil {
 		return "", err
 	}
+	ref := x.objects()[0]
 	content, err := u.content(ctx, ref)
 	if err != nil {
 		return "", err
