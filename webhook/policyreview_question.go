@@ -121,22 +121,12 @@ func policyKindNames(v *snapshot.View) []string {
 func requestOf(r *api.ReviewRequest, namespace string) *lookup.Request {
 	return &lookup.Request{
 		Line: strings.TrimSpace(r.Method + " " + r.URL), Headers: r.Headers, Gateway: r.Gateway, Port: r.Port,
-		ServerName: r.ServerName, ClientNamespace: r.ClientNamespace, Name: requestFieldName, Namespace: namespace, Explain: true,
+		ServerName: r.ServerName, ClientNamespace: r.ClientNamespace, Names: requestFieldNames, Namespace: namespace, Explain: true,
 	}
 }
 
-// requestFieldName returns the field of a review for a field of a request.
-func requestFieldName(f lookup.Field) string {
-	switch f {
-	case lookup.FieldGateway:
-		return "spec.request.gateway"
-	case lookup.FieldPort:
-		return "spec.request.port"
-	case lookup.FieldServerName:
-		return "spec.request.serverName"
-	case lookup.FieldClientNamespace:
-		return "spec.request.clientNamespace"
-	default:
-		return "spec.request.url"
-	}
+// requestFieldNames are the fields of a review for those of a request.
+var requestFieldNames = lookup.Names{
+	Line: "spec.request.url", Gateway: "spec.request.gateway", Port: "spec.request.port",
+	ServerName: "spec.request.serverName", ClientNamespace: "spec.request.clientNamespace",
 }

@@ -98,11 +98,11 @@ func questions(t *testing.T) []lookup.Query {
 	all := []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations, api.ReviewReaches}
 	rule, err := merge.ParseName("a")
 	require.NoError(t, err)
-	name := func(lookup.Field) string { return "field" }
+	names := lookup.Names{Line: "field"}
 	out := []lookup.Query{
 		{Parts: all},
 		{Parts: all, Rule: &rule},
-		{Parts: all, Asked: &lookup.Request{Line: "GET http://x.example/1", Name: name, Explain: true}},
+		{Parts: all, Asked: &lookup.Request{Line: "GET http://x.example/1", Names: names, Explain: true}},
 	}
 	for _, part := range all {
 		out = append(out, lookup.Query{Parts: []api.ReviewPart{part}}, lookup.Query{Parts: []api.ReviewPart{part}, Rule: &rule})

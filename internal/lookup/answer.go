@@ -80,7 +80,7 @@ func (a *answering) findRequest(context.Context) error {
 	if a.Hides != nil {
 		served = a.restrict(served)
 	}
-	a.served, a.status.Request = served, &served.ServedRequest
+	a.served, a.status.Request = served, served.api()
 	if a.Limited {
 		a.limitRequest()
 	}

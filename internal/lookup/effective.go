@@ -11,10 +11,7 @@ import (
 	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
-
-type outcome = merge.Outcome
 
 // limit limits the size of a list: the number of items, and their size as JSON; 0 for no
 // limit.

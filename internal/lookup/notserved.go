@@ -26,13 +26,13 @@ func (a *gatewayAnswer) noListener() string {
 	}
 	switch {
 	case len(all) == 0:
-		return fmt.Sprintf("the gateway has no listeners; add one, or set %s to another gateway", a.name(FieldGateway))
+		return fmt.Sprintf("the gateway has no listeners; add one, or set %s to another gateway", a.question.Names.Gateway)
 	case len(onPort) > 0:
 		return fmt.Sprintf("no listener accepts host %s; set another host, or add a listener for it: there is %s", name, strings.Join(onPort, ", "))
 	case q.Transport == gateway.TransportTCP || q.Transport == gateway.TransportUDP:
 		return fmt.Sprintf("no listener accepts %s on port %d; set another port, or add a listener: there is %s", q.Transport, q.Port, strings.Join(all, ", "))
-	case a.portGiven:
-		return fmt.Sprintf("no listener accepts %s on port %d for host %s; set another %s or host, or add a listener: there is %s", schemeText(q), q.Port, name, a.name(FieldPort), strings.Join(all, ", "))
+	case a.question.Port != nil:
+		return fmt.Sprintf("no listener accepts %s on port %d for host %s; set another %s or host, or add a listener: there is %s", schemeText(q), q.Port, name, a.question.Names.Port, strings.Join(all, ", "))
 	default:
 		return fmt.Sprintf("no listener accepts %s for host %s on any port; set another host, or add a listener: there is %s", schemeText(q), name, strings.Join(all, ", "))
 	}

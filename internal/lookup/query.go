@@ -103,7 +103,7 @@ func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visi
 // virtual target are the paths of the policies that target it.
 func (q *Query) Scope() effective.Scope {
 	if q.served != nil && len(q.Objects) == 0 {
-		return effective.ScopeOf(q.served.roots...)
+		return q.served.scope()
 	}
 	scope := effective.ScopeOf(q.Objects...)
 	scope.All = len(q.Objects) == 0
@@ -134,7 +134,7 @@ func (q *Query) Matches(e *effective.Effective) bool {
 		if !ok {
 			return q.contains(e.Path, o.Ref())
 		}
-		return slices.Contains(e.Ignored, p) || slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
+		return slices.Contains(e.Ignored, p) || slices.ContainsFunc(e.Outcomes, func(m merge.Outcome) bool { return m.Policy == &p.Policy })
 	})
 }
 

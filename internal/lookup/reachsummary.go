@@ -12,20 +12,24 @@ import (
 
 // reachSummary is where a policy has an effect, summed over paths.
 type reachSummary struct {
-	policy         api.Ref
-	holding, total int
-	rules          map[string]bool
-	objects        [4]map[api.Ref]bool
-	listeners      []api.PathElement
+	policy                               api.Ref
+	holding, total                       int
+	rules                                map[string]bool
+	gateways, services, routes, backends refs
+	listeners                            []api.PathElement
 }
 
-// Indexes of reachSummary.objects.
-const (
-	gateways = iota
-	services
-	routes
-	backends
-)
+// refs is a set of objects.
+type refs map[api.Ref]bool
+
+func (r *refs) add(ref api.Ref) {
+	if *r == nil {
+		*r = make(refs)
+	}
+	(*r)[ref] = true
+}
+
+func (r refs) sorted() []api.Ref { return slices.SortedFunc(maps.Keys(r), api.CompareRefs) }
 
 // add adds a path and the outcome of the policy on it.
 func (r *reachSummary) add(e *effective.Effective, o *merge.Outcome, rule *merge.Name) {
@@ -43,30 +47,23 @@ func (r *reachSummary) add(e *effective.Effective, o *merge.Outcome, rule *merge
 	}
 	p := e.Path
 	if p.Gateway != nil {
-		r.object(gateways, p.Gateway.Ref())
+		r.gateways.add(p.Gateway.Ref())
 	}
 	if p.Listener != nil {
 		r.listeners = append(r.listeners, p.Element(gateway.LevelListener))
 	}
 	if p.Service != nil {
-		r.object(services, p.Service.Ref())
+		r.services.add(p.Service.Ref())
 	}
 	if p.Route != nil {
-		r.object(routes, p.Route.Ref())
+		r.routes.add(p.Route.Ref())
 	}
 	if p.Backend != nil {
-		r.object(backends, p.Backend.Object)
+		r.backends.add(p.Backend.Object)
 	}
 	if p.Virtual != nil {
-		r.object(backends, *p.Virtual)
+		r.backends.add(*p.Virtual)
 	}
-}
-
-func (r *reachSummary) object(which int, ref api.Ref) {
-	if r.objects[which] == nil {
-		r.objects[which] = make(map[api.Ref]bool)
-	}
-	r.objects[which][ref] = true
 }
 
 // effectiveRules returns the rules of a policy that took part on a path and were
@@ -94,8 +91,8 @@ func isLost(o *merge.Outcome, k merge.Key) bool {
 func (r *reachSummary) api(policy api.Ref, rule *merge.Name) api.Reach {
 	out := api.Reach{
 		Policy: policy, Rules: append([]string{}, slices.Sorted(maps.Keys(r.rules))...),
-		Gateways: append([]api.Ref{}, r.sorted(gateways)...), Services: r.sorted(services),
-		Routes: append([]api.Ref{}, r.sorted(routes)...), Backends: r.sorted(backends),
+		Gateways: append([]api.Ref{}, r.gateways.sorted()...), Services: r.services.sorted(),
+		Routes: append([]api.Ref{}, r.routes.sorted()...), Backends: r.backends.sorted(),
 		Paths: api.ReachPaths{Holding: r.holding, Total: r.total},
 	}
 	if rule != nil {
@@ -106,8 +103,4 @@ func (r *reachSummary) api(policy api.Ref, rule *merge.Name) api.Reach {
 	})
 	out.Listeners = slices.Compact(r.listeners)
 	return out
-}
-
-func (r *reachSummary) sorted(which int) []api.Ref {
-	return slices.SortedFunc(maps.Keys(r.objects[which]), api.CompareRefs)
 }

@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Request describes a request. An error names the field that it is about as Name says.
+// Request describes a request. An error names the field that it is about.
 type Request struct {
 	// Line is a method, GET by default, and a URL.
 	Line string
@@ -22,25 +22,16 @@ type Request struct {
 	ServerName string
 	// ClientNamespace is that of a client in a mesh, "" for a request to a gateway.
 	ClientNamespace string
-	// Name returns the name of a field in messages.
-	Name func(Field) string
+	// Names are those of the fields in messages.
+	Names Names
 	// Namespace is that of a Gateway without one.
 	Namespace string
 	// Explain adds the candidates.
 	Explain bool
 }
 
-// Field is a field of a Request.
-type Field int
-
-// The fields that errors name.
-const (
-	FieldLine Field = iota
-	FieldGateway
-	FieldPort
-	FieldServerName
-	FieldClientNamespace
-)
+// Names are the names of the fields of a Request in messages.
+type Names struct{ Line, Gateway, Port, ServerName, ClientNamespace string }
 
 // Parse returns the request.
 func (r *Request) Parse() (*gateway.Request, error) {
@@ -50,22 +41,22 @@ func (r *Request) Parse() (*gateway.Request, error) {
 	}
 	if r.Port != nil {
 		if *r.Port < 1 || *r.Port > 65535 {
-			return nil, fmt.Errorf("invalid %s %d: must be in 1-65535", r.Name(FieldPort), *r.Port)
+			return nil, fmt.Errorf("invalid %s %d: must be in 1-65535", r.Names.Port, *r.Port)
 		}
 		q.Port = *r.Port
 	}
 	if r.ServerName != "" {
 		if err := setServerName(q, r.ServerName); err != nil {
-			return nil, fmt.Errorf("invalid %s %q: %w", r.Name(FieldServerName), r.ServerName, err)
+			return nil, fmt.Errorf("invalid %s %q: %w", r.Names.ServerName, r.ServerName, err)
 		}
 	}
 	switch {
 	case r.ClientNamespace == "":
 		return q, nil
 	case r.Gateway != "":
-		return nil, fmt.Errorf("invalid %s: must not be used with %s", r.Name(FieldClientNamespace), r.Name(FieldGateway))
+		return nil, fmt.Errorf("invalid %s: must not be used with %s", r.Names.ClientNamespace, r.Names.Gateway)
 	case q.Transport != gateway.TransportHTTP:
-		return nil, fmt.Errorf("invalid %s: must be used with a request of scheme http or grpc; %s in a mesh is not supported", r.Name(FieldClientNamespace), q.Transport)
+		return nil, fmt.Errorf("invalid %s: must be used with a request of scheme http or grpc; %s in a mesh is not supported", r.Names.ClientNamespace, q.Transport)
 	default:
 		return q, nil
 	}

@@ -39,30 +39,24 @@ func (q *Query) parents() []api.Ref {
 // some of them are.
 func (q *Query) restrict(s *served) *served {
 	object := q.Objects[0].Ref()
-	kept := &served{ServedRequest: api.ServedRequest{Request: s.Request, At: []api.RequestAt{}, Message: s.Message}, client: s.client}
-	for i, on := range s.answers {
-		if pathContains(on.Path, object) || !q.hidesPlace(on.root()) {
-			kept.add(q.restrictAt(s.At[i], on), on)
+	kept := &served{request: s.request, message: s.message, client: s.client}
+	for _, p := range s.places {
+		if pathContains(p.path, object) || !q.hidesPlace(p.root().Ref()) {
+			p.at = q.restrictAt(p)
+			kept.places = append(kept.places, p)
 		}
 	}
-	if len(kept.At) == 0 {
-		kept.Message = fmt.Sprintf("the request does not go through %s", object)
+	if len(kept.places) == 0 {
+		kept.message = fmt.Sprintf("the request does not go through %s", object)
 	}
 	return kept
 }
 
-// root returns the gateway or Service of a place.
-func (p *place) root() api.Ref {
-	if p.Service != nil {
-		return p.Service.Ref()
-	}
-	return p.Gateway.Ref()
-}
-
 // restrictAt returns the answer at one gateway or Service without what is hidden.
-func (q *Query) restrictAt(at api.RequestAt, on place) api.RequestAt {
-	if on.Route != nil && q.Hides(on.Route.Ref()) {
-		above := on.Path
+func (q *Query) restrictAt(on place) api.RequestAt {
+	at := on.at
+	if on.path.Route != nil && q.Hides(on.path.Route.Ref()) {
+		above := on.path
 		above.Route, above.Rule = nil, -1
 		at.Path, at.Hostname, at.Match = above.Elements(), "", ""
 		at.Message = "a route that you are not allowed to get serves the request"
@@ -89,7 +83,7 @@ func (q *Query) hidesCandidate(c api.RequestCandidate) bool {
 // hidesSome reports whether the gateway or Service, or a route that is asked there, is
 // hidden: messages name these.
 func (q *Query) hidesSome(on place) bool {
-	return q.Hides(on.root()) || slices.ContainsFunc(on.attached, func(a gateway.Attached) bool { return q.Hides(a.Route.Ref()) })
+	return q.Hides(on.root().Ref()) || slices.ContainsFunc(on.attached, func(a gateway.Attached) bool { return q.Hides(a.Route.Ref()) })
 }
 
 // NotFound returns the error about an object that does not exist, or that the reader is

@@ -17,38 +17,65 @@ var ErrNotServed = errors.New("not served")
 
 // served is where a request goes.
 type served struct {
-	api.ServedRequest
-	paths []gateway.Path // of the rules that serve it
-	roots []snapshot.Object
-	// answers are the places of At, in the same order.
-	answers []place
+	request, message string
+	places           []place
 	// client is the namespace of the client in the mesh.
 	client string
 }
 
 // place is where a request goes at one gateway or Service.
 type place struct {
-	gateway.Path
+	at   api.RequestAt
+	path gateway.Path // as far as the request comes
 	// attached are the routes that are asked.
 	attached []gateway.Attached
 }
 
+// root returns the gateway or Service of a place.
+func (p *place) root() snapshot.Object {
+	if p.path.Service != nil {
+		return p.path.Service
+	}
+	return p.path.Gateway
+}
+
+// api returns where the request goes as in the output.
+func (r *served) api() *api.ServedRequest {
+	out := &api.ServedRequest{Request: r.request, Message: r.message, At: []api.RequestAt{}}
+	for _, p := range r.places {
+		out.At, out.Served = append(out.At, p.at), out.Served || p.at.Served
+	}
+	return out
+}
+
+// scope returns the paths through the gateways and Services that serve the request.
+func (r *served) scope() effective.Scope {
+	var roots []snapshot.Object
+	for _, p := range r.places {
+		if p.at.Served {
+			roots = append(roots, p.root())
+		}
+	}
+	return effective.ScopeOf(roots...)
+}
+
 // contains reports whether the request goes along a path, which may end above the rule.
 func (r *served) contains(p *gateway.Path) bool {
-	return slices.ContainsFunc(r.paths, func(s gateway.Path) bool {
+	return p.Virtual == nil && slices.ContainsFunc(r.places, func(place place) bool {
+		s := place.path
 		switch {
-		case p.Virtual != nil:
+		case !place.at.Served || !goesThrough(p, &s):
 			return false
 		case s.Service != nil:
 			return p.Service != nil && p.Service.Ref() == s.Service.Ref() && (p.Port == 0 || p.Port == s.Port) &&
-				(p.Client == s.Client || p.Client == r.client || p.Client == "" && p.Route == nil) && goesThrough(p, &s)
+				(p.Client == s.Client || p.Client == r.client || p.Client == "" && p.Route == nil)
 		case p.Gateway == nil || p.Gateway.Ref() != s.Gateway.Ref():
 			return false
-		case p.Listener != nil:
-			at, by := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}, gateway.ListenerMatch{Gateway: s.Gateway, Set: s.Set, Listener: s.Listener}
-			return at.Same(&by) && goesThrough(p, &s)
+		case p.Listener == nil:
+			return true
 		default:
-			return goesThrough(p, &s)
+			at, by := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}, gateway.ListenerMatch{Gateway: s.Gateway, Set: s.Set, Listener: s.Listener}
+			return at.Same(&by)
 		}
 	})
 }
@@ -83,41 +110,27 @@ func (f *finder) find() (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &served{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
-	if out.client = f.ClientNamespace; out.client != "" {
-		return out, f.serveInMesh(out, q, f.ClientNamespace, f.Explain)
+	out := &served{request: q.String(), client: f.ClientNamespace}
+	if out.client != "" {
+		at, err := f.inMesh(q, out.client)
+		out.places = []place{at}
+		return out, err
 	}
 	gateways, err := f.gatewaysNamed(f.Gateway)
 	if err != nil {
 		return nil, err
 	}
 	if len(gateways) == 0 {
-		out.Message = fmt.Sprintf("there is no Gateway; for a request in a mesh, set %s", f.Name(FieldClientNamespace))
+		out.message = fmt.Sprintf("there is no Gateway; for a request in a mesh, set %s", f.Names.ClientNamespace)
 	}
 	var found []gatewayAnswer
 	for _, g := range gateways {
-		found = append(found, f.atGateway(g, q, f.Port != nil)...)
+		found = append(found, f.atGateway(g, q)...)
 	}
 	for _, a := range nearest(found) {
-		out.add(a.request(f.Explain), place{a.path(), a.Attached})
+		out.places = append(out.places, place{a.request(), a.path(), a.Attached})
 	}
 	return out, nil
-}
-
-// add adds where the request goes at one gateway or Service.
-func (r *served) add(at api.RequestAt, on place) {
-	path := on.Path
-	r.At, r.answers = append(r.At, at), append(r.answers, on)
-	if !at.Served {
-		return
-	}
-	r.Served = true
-	r.paths = append(r.paths, path)
-	if path.Service != nil {
-		r.roots = append(r.roots, path.Service)
-		return
-	}
-	r.roots = append(r.roots, path.Gateway)
 }
 
 // gatewaysNamed returns the gateway of a name, or all.
@@ -130,7 +143,7 @@ func (f *finder) gatewaysNamed(name string) ([]*gateway.Gateway, error) {
 	case !ok:
 		namespace, base = f.Namespace, name
 	case namespace == "" || base == "" || strings.Contains(base, "/"):
-		return nil, fmt.Errorf("invalid %s %q: must be NAMESPACE/NAME or NAME", f.Name(FieldGateway), name)
+		return nil, fmt.Errorf("invalid %s %q: must be NAMESPACE/NAME or NAME", f.Names.Gateway, name)
 	}
 	g, err := named[*gateway.Gateway](f, (&gateway.Gateway{Namespace: namespace, Name: base}).Ref())
 	return []*gateway.Gateway{g}, err

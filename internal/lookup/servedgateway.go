@@ -26,8 +26,7 @@ type gatewayAnswer struct {
 	router  *gateway.Router
 	// asked is the request, arriving the request as it is assumed to arrive.
 	asked, arriving *gateway.Request
-	portGiven       bool // no other port is assumed
-	name            func(Field) string
+	question        *Request
 	listeners       []gateway.ListenerMatch
 }
 
@@ -65,12 +64,12 @@ func (a *gatewayAnswer) path() gateway.Path {
 
 // atGateway returns where a request goes at a gateway: once, or once for each port that
 // it is assumed to arrive at.
-func (f *finder) atGateway(g *gateway.Gateway, q *gateway.Request, portGiven bool) []gatewayAnswer {
+func (f *finder) atGateway(g *gateway.Gateway, q *gateway.Request) []gatewayAnswer {
 	listeners := f.view.Listeners(g)
 	router := f.view.Router(g, gateway.Reading{})
 	var out []gatewayAnswer
-	for _, arriving := range arrivals(router, listeners, q, portGiven) {
-		out = append(out, gatewayAnswer{gateway: g, router: router, asked: q, arriving: arriving, portGiven: portGiven, name: f.Name, listeners: listeners, Answer: answerOf(router, arriving)})
+	for _, arriving := range arrivals(router, listeners, q, f.Port != nil) {
+		out = append(out, gatewayAnswer{gateway: g, router: router, asked: q, arriving: arriving, question: &f.Request, listeners: listeners, Answer: answerOf(router, arriving)})
 	}
 	return out
 }
@@ -129,7 +128,7 @@ func acceptedAt(r *gateway.Router, q gateway.Request, ports []int32) []*gateway.
 }
 
 // request returns the answer as in the output.
-func (a *gatewayAnswer) request(explain bool) api.RequestAt {
+func (a *gatewayAnswer) request() api.RequestAt {
 	out := api.RequestAt{Path: a.path().Elements(), Served: a.served()}
 	if a.Listener == nil {
 		out.Message = a.noListener()
@@ -141,7 +140,7 @@ func (a *gatewayAnswer) request(explain bool) api.RequestAt {
 		out.Message = a.notServed()
 	}
 	out.Assumptions = a.assumptions()
-	if explain && !a.needsRequest() {
+	if a.question.Explain && !a.needsRequest() {
 		out.Candidates = candidatesOf(a.Candidates)
 	}
 	return out

@@ -9,23 +9,21 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// serveInMesh adds where the request of a client in the mesh goes.
-func (f *finder) serveInMesh(out *served, q *gateway.Request, client string, explain bool) error {
+// inMesh returns where the request of a client in the mesh goes.
+func (f *finder) inMesh(q *gateway.Request, client string) (place, error) {
 	service, err := f.serviceOf(q.Host, client)
 	if err != nil {
-		return err
+		return place{}, err
 	}
+	path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
 	if len(service.Ports) > 0 && !service.HasPort(q.Port) {
-		path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
-		message := fmt.Sprintf("%s has no port %d; set %s to one of %s", service.Ref(), q.Port, f.Name(FieldPort), portsText(service))
-		out.add(api.RequestAt{Path: path.Elements(), Message: message}, place{Path: path})
-		return nil
+		message := fmt.Sprintf("%s has no port %d; set %s to one of %s", service.Ref(), q.Port, f.Names.Port, portsText(service))
+		return place{at: api.RequestAt{Path: path.Elements(), Message: message}, path: path}, nil
 	}
 	answer := func(q *gateway.Request, r gateway.Reading) gateway.MeshAnswer {
 		return gateway.AnswerInMesh(q, service, client, f.view.RoutesOf(service.Ref()), r)
 	}
 	a := answer(q, gateway.Reading{})
-	path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
 	if a.Consumer {
 		path.Client = client
 	}
@@ -46,11 +44,10 @@ func (f *finder) serveInMesh(out *served, q *gateway.Request, client string, exp
 	}
 	assumeRoutes(&assumed, &a.Answer, q, func(q *gateway.Request, r gateway.Reading) gateway.Served { return answer(q, r).Served })
 	at.Assumptions = assumed
-	if explain {
+	if f.Explain {
 		at.Candidates = candidatesOf(a.Candidates)
 	}
-	out.add(at, place{path, a.Attached})
-	return nil
+	return place{at, path, a.Attached}, nil
 }
 
 // serviceOf returns the Service that a client in a namespace means by a host.
@@ -61,7 +58,7 @@ func (f *finder) serviceOf(host, client string) (*gateway.Service, error) {
 		namespace = client
 	}
 	if domain != "" && domain != "svc" && !strings.HasPrefix(domain, "svc.") {
-		return nil, fmt.Errorf("invalid %s: host %q must be that of a Service with %s: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local", f.Name(FieldLine), host, f.Name(FieldClientNamespace))
+		return nil, fmt.Errorf("invalid %s: host %q must be that of a Service with %s: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local", f.Names.Line, host, f.Names.ClientNamespace)
 	}
 	return named[*gateway.Service](f, (&gateway.Service{Namespace: namespace, Name: name}).Ref())
 }

@@ -16,14 +16,17 @@ import (
 
 // question is what a command or the page asks.
 type question struct {
-	queryFlags
-	args      []string
-	namespace string       // of the object, "" for that of the source
-	request   requestFlags // not given for a command without them
-	rule      *merge.Name
-	section   string
-	parts     []api.ReviewPart
-	maxPaths  int
+	paths         []string // of manifests, none for the cluster
+	allNamespaces bool
+	kinds         []string // of policies, none for all
+	kind, name    string   // of the object, "" for none
+	namespace     string   // of the object, "" for that of the source
+	ruleText      string
+	rule          *merge.Name  // by ruleText, nil for none
+	request       requestFlags // not given for a command without them
+	section       string
+	parts         []api.ReviewPart
+	maxPaths      int
 }
 
 // answer is the answer to a question: from the objects of a source, or for users who are not
@@ -36,6 +39,13 @@ type answer struct {
 
 // ask answers a question.
 func (a *app) ask(ctx context.Context, q question) (*answer, error) {
+	if q.ruleText != "" {
+		name, err := merge.ParseName(q.ruleText)
+		if err != nil {
+			return nil, fmt.Errorf("invalid RULE: %w", err)
+		}
+		q.rule = &name
+	}
 	x := &answer{}
 	var err error
 	if x.query, err = a.query(ctx, q); err != nil {
@@ -80,7 +90,7 @@ func (a *app) reviewAfter(cause error, q question) (*review, error) {
 	switch {
 	case !errors.Is(cause, errReadCluster) || !apierrors.IsForbidden(cause):
 		return nil, cause
-	case len(q.args) == 0 || q.allNamespaces:
+	case q.name == "" || q.allNamespaces:
 		return nil, fmt.Errorf("%w; or name an object of one namespace, such as httproute/NAME, to ask Overrule about it", cause)
 	}
 	c, err := a.newCluster(nil)

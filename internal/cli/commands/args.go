@@ -6,48 +6,36 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"overrule.dev/overrule/merge"
 )
 
 var errName = errors.New("an object must be given as KIND/NAME")
 
-// parseObject parses KIND/NAME or KIND NAME from the arguments, and returns the
-// remaining ones.
-func parseObject(args []string) (kind, name string, rest []string, err error) {
-	kind, name, found := strings.Cut(args[0], "/")
-	rest = args[1:]
-	if !found && len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
-	}
-	if kind == "" || name == "" || found && strings.Contains(name, "/") {
-		return "", "", nil, fmt.Errorf("invalid argument %q: %w", strings.Join(args, " "), errName)
-	}
-	return kind, name, rest, nil
-}
-
-// objectArgs validates that the arguments name an object, followed by at most
-// that many more.
-func objectArgs(more int) cobra.PositionalArgs {
+// objectArgs reads the arguments KIND/NAME or KIND NAME, and after them RULE if the command takes
+// one.
+func (q *question) objectArgs(required, rule bool) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return errName
-		}
-		_, _, rest, err := parseObject(args)
-		if err == nil && len(rest) > more {
-			err = fmt.Errorf("unexpected argument %q", rest[more])
-		}
-		return err
-	}
-}
-
-// optional validates the arguments only if there are any.
-func optional(args cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if len(given) == 0 {
+			if required {
+				return errName
+			}
 			return nil
 		}
-		return args(cmd, given)
+		kind, name, found := strings.Cut(args[0], "/")
+		rest := args[1:]
+		if !found && len(rest) > 0 {
+			name, rest = rest[0], rest[1:]
+		}
+		if kind == "" || name == "" || found && strings.Contains(name, "/") {
+			return fmt.Errorf("invalid argument %q: %w", strings.Join(args, " "), errName)
+		}
+		q.kind, q.name = kind, name
+		if rule && len(rest) > 0 {
+			q.ruleText, rest = rest[0], rest[1:]
+		}
+		if len(rest) > 0 {
+			return fmt.Errorf("unexpected argument %q", rest[0])
+		}
+		return nil
 	}
 }
 
@@ -59,21 +47,4 @@ func withUsage(args cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// parseRule parses the RULE after the object in the arguments; nil if there is
-// none.
-func parseRule(args []string) (*merge.Name, error) {
-	if len(args) == 0 { // with --request
-		return nil, nil
-	}
-	_, _, rest, err := parseObject(args)
-	if err != nil || len(rest) == 0 {
-		return nil, err
-	}
-	name, err := merge.ParseName(rest[0])
-	if err != nil {
-		return nil, fmt.Errorf("invalid RULE: %w", err)
-	}
-	return &name, nil
 }

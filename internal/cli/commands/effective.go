@@ -51,9 +51,8 @@ and those of --kind. --without shows only these paths.
 
   # Show what holds for a request from a pod in namespace web to a Service in the mesh
   kubectl overrule effective --request http://cart.shop/items --client-namespace web`,
-		Args: withUsage(q.request.args(optional(objectArgs(0)))),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.args = args
+		Args: withUsage(q.request.args(q.objectArgs(false, false))),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.effective(cmd.Context(), q, allPaths, withoutPolicy)
 		},
 	}

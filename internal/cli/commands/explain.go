@@ -38,19 +38,16 @@ decides that another rule precedes each.`,
 
   # Explain which rule of which route serves a request, and which policies hold there
   kubectl overrule explain --request 'POST https://shop.example.com/cart' --gateway infra/edge`,
-		Args: withUsage(q.request.args(objectArgs(1))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), q, args) },
+		Args: withUsage(q.request.args(q.objectArgs(true, true))),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.explain(cmd.Context(), q) },
 	}
 	q.add(cmd)
 	q.request.add(cmd)
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, q question, args []string) (err error) {
-	q.args, q.parts = args, []api.ReviewPart{api.ReviewExplanations}
-	if q.rule, err = parseRule(args); err != nil {
-		return err
-	}
+func (a *app) explain(ctx context.Context, q question) error {
+	q.parts = []api.ReviewPart{api.ReviewExplanations}
 	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err

@@ -25,10 +25,8 @@ const (
 )
 
 func (a *app) graphCommand() *cobra.Command {
-	var (
-		flags  queryFlags
-		format string
-	)
+	var q question
+	var format string
 	cmd := &cobra.Command{
 		Use:   "graph [KIND/NAME]",
 		Short: "Draw effective policies",
@@ -52,17 +50,18 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 
   # Draw one kind of policies by Graphviz
   kubectl overrule graph -A --kind AuthPolicy -o dot | dot -Tpdf > policies.pdf`,
-		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.graph(cmd.Context(), flags, format, args) },
+		Args: withUsage(q.objectArgs(false, false)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.graph(cmd.Context(), q, format) },
 	}
-	flags.add(cmd)
+	q.add(cmd)
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", formatMermaid,
 		[]string{formatMermaid, formatDOT, formatSVG}, "output format: mermaid, dot or svg")
 	return cmd
 }
 
-func (a *app) graph(ctx context.Context, flags queryFlags, format string, args []string) error {
-	x, err := a.ask(ctx, question{queryFlags: flags, args: args, parts: graphParts})
+func (a *app) graph(ctx context.Context, q question, format string) error {
+	q.parts = graphParts
+	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) outcomeCommand() *cobra.Command {
-	var flags queryFlags
+	var q question
 	cmd := &cobra.Command{
 		Use:   "outcome [KIND/NAME]",
 		Short: "Show the state of policies and the rules that they lose",
@@ -23,15 +23,16 @@ policies are shown, or with -n those in a namespace.`,
 
   # Show the outcomes of all RateLimitPolicies in a namespace
   kubectl overrule outcome -n app --kind RateLimitPolicy`,
-		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.outcome(cmd.Context(), flags, args) },
+		Args: withUsage(q.objectArgs(false, false)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.outcome(cmd.Context(), q) },
 	}
-	flags.add(cmd)
+	q.add(cmd)
 	return cmd
 }
 
-func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) error {
-	x, err := a.ask(ctx, question{queryFlags: flags, args: args, parts: []api.ReviewPart{api.ReviewOutcomes}})
+func (a *app) outcome(ctx context.Context, q question) error {
+	q.parts = []api.ReviewPart{api.ReviewOutcomes}
+	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}

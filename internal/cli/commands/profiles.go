@@ -118,11 +118,7 @@ func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.Profil
 		return nil, nil, clusterError(err)
 	}
 	a.warnProblems(problems)
-	s := &source{installed: make(map[api.PolicyKind]bool), kinds: manifest.NewKinds(nil)}
-	for _, p := range items {
-		s.installed[p.PolicyKind] = p.Installed
-	}
-	return items, s, nil
+	return items, &source{kinds: manifest.NewKinds(nil)}, nil
 }
 
 // presentProfiles returns the profiles of the kinds that are present, and the

@@ -21,17 +21,11 @@ type query struct {
 	allNamespaces bool
 }
 
-// queryFlags are the flags of a query.
-type queryFlags struct {
-	paths         []string
-	allNamespaces bool
-	kinds         []string
-}
-
-func (f *queryFlags) add(cmd *cobra.Command) {
-	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
-	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
+// add adds the flags of a query.
+func (q *question) add(cmd *cobra.Command) {
+	pathsFlag(cmd, &q.paths, "read these manifests instead of the cluster")
+	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
+	cmd.Flags().StringArrayVar(&q.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
 // query loads the source and finds what a question is about.
@@ -88,12 +82,9 @@ func (s *source) query(x question) (*query, error) {
 		}
 		q.Kinds = append(q.Kinds, k.Ref())
 	}
-	if len(x.args) > 0 {
-		kind, name, _, err := parseObject(x.args)
-		if err != nil {
-			return nil, err
-		}
-		if q.Objects, err = s.find(kind, name, x.allNamespaces); err != nil {
+	var err error
+	if x.name != "" {
+		if q.Objects, err = s.find(x.kind, x.name, x.allNamespaces); err != nil {
 			return nil, err
 		}
 	}

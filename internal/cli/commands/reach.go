@@ -35,8 +35,8 @@ The exit code is 0 even if the policy has no effect anywhere.`,
 
   # Show the policies that affect a rule of a route
   kubectl overrule reach -n app --affecting httproute/toystore --section toys`,
-		Args: withUsage(objectArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reach(cmd.Context(), q, affecting, args) },
+		Args: withUsage(q.objectArgs(true, true)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), q, affecting) },
 	}
 	q.add(cmd)
 	cmd.Flags().BoolVar(&affecting, "affecting", false, "show the policies that affect the object")
@@ -44,11 +44,8 @@ The exit code is 0 even if the policy has no effect anywhere.`,
 	return cmd
 }
 
-func (a *app) reach(ctx context.Context, q question, affecting bool, args []string) (err error) {
-	q.args, q.parts = args, []api.ReviewPart{api.ReviewReaches}
-	if q.rule, err = parseRule(args); err != nil {
-		return err
-	}
+func (a *app) reach(ctx context.Context, q question, affecting bool) error {
+	q.parts = []api.ReviewPart{api.ReviewReaches}
 	if q.section != "" && !affecting {
 		return errSection
 	}

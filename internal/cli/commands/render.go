@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) renderCommand() *cobra.Command {
-	var flags queryFlags
+	var q question
 	var format printers.Format
 	cmd := &cobra.Command{
 		Use:   "render [KIND/NAME]",
@@ -36,17 +36,17 @@ any rule, or are not in the format of the RFC.`,
 
   # Render the limits of a directory of manifests as JSON
   kubectl overrule render -f manifests/ -o json`,
-		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.render(cmd.Context(), flags, format, args) },
+		Args: withUsage(q.objectArgs(false, false)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.render(cmd.Context(), q, format) },
 	}
-	flags.add(cmd)
+	q.add(cmd)
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", printers.Documents, printers.RenderedFormats, "output format: documents, json or yaml")
 	return cmd
 }
 
 // render prints the rendered limits of a query.
-func (a *app) render(ctx context.Context, flags queryFlags, format printers.Format, args []string) error {
-	q, err := a.query(ctx, question{queryFlags: flags, args: args})
+func (a *app) render(ctx context.Context, asked question, format printers.Format) error {
+	q, err := a.query(ctx, asked)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 // them.
 func (f *requestFlags) args(other cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		f.given, f.Name = cmd.Flags().Changed("request"), requestFlagName
+		f.given, f.Names = cmd.Flags().Changed("request"), requestFlagNames
 		if cmd.Flags().Changed("port") {
 			f.Port = &f.port
 		}
@@ -65,10 +65,7 @@ func (f *requestFlags) args(other cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// requestFlagName returns the flag for a field of a request.
-func requestFlagName(f lookup.Field) string {
-	return [...]string{
-		lookup.FieldLine: "--request", lookup.FieldGateway: "--gateway", lookup.FieldPort: "--port",
-		lookup.FieldServerName: "--sni", lookup.FieldClientNamespace: "--client-namespace",
-	}[f]
+// requestFlagNames are the flags for the fields of a request.
+var requestFlagNames = lookup.Names{
+	Line: "--request", Gateway: "--gateway", Port: "--port", ServerName: "--sni", ClientNamespace: "--client-namespace",
 }

@@ -35,19 +35,15 @@ type review struct {
 
 // newReview returns the review for a question about an object.
 func (c *cluster) newReview(q question) (*review, error) {
-	word, name, _, err := parseObject(q.args)
-	if err != nil {
-		return nil, err
-	}
 	r := &review{cluster: c, namespace: cmp.Or(q.namespace, c.namespace), spec: api.ReviewSpec{Parts: q.parts}}
 	if q.maxPaths > 0 {
 		r.spec.MaxPaths = new(int32(q.maxPaths)) //nolint:gosec // it is a number of paths on one page
 	}
-	kind, err := kindOfResource(c.mapper, word)
+	kind, err := kindOfResource(c.mapper, q.kind)
 	if err != nil {
 		return nil, err
 	}
-	r.spec.Object = api.ReviewObject{Group: kind.Group, Kind: kind.Kind, Name: name, Section: q.section}
+	r.spec.Object = api.ReviewObject{Group: kind.Group, Kind: kind.Kind, Name: q.name, Section: q.section}
 	if q.rule != nil {
 		r.spec.Rule = q.rule.String()
 	}

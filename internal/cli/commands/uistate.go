@@ -107,7 +107,7 @@ func (u *uiState) in(namespace string) *source {
 
 // find finds what a question about an object is about. It has no answer yet.
 func (u *uiState) find(o ui.ObjectQuery, parts ...api.ReviewPart) (x *answer, err error) {
-	q := question{args: []string{o.Kind + "/" + o.Name}, namespace: o.Namespace, parts: parts, maxPaths: o.Limit}
+	q := question{kind: o.Kind, name: o.Name, namespace: o.Namespace, parts: parts, maxPaths: o.Limit}
 	x = &answer{}
 	if u.source == nil {
 		x.review, err = u.cluster.newReview(q)
@@ -185,10 +185,9 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 	if err := u.listed("where a request goes"); err != nil {
 		return nil, err
 	}
-	q := question{parts: []api.ReviewPart{api.ReviewExplanations}, maxPaths: r.Limit, request: requestFlags{given: true, Request: lookup.Request{
-		Line: r.Request, Headers: r.Headers, Gateway: r.Gateway, ServerName: r.SNI, ClientNamespace: r.ClientNamespace, Name: requestFlagName,
+	q := question{allNamespaces: true, parts: []api.ReviewPart{api.ReviewExplanations}, maxPaths: r.Limit, request: requestFlags{given: true, Request: lookup.Request{
+		Line: r.Request, Headers: r.Headers, Gateway: r.Gateway, ServerName: r.SNI, ClientNamespace: r.ClientNamespace, Names: requestFlagNames,
 	}}}
-	q.allNamespaces = true
 	if r.Port != 0 {
 		q.request.Port = &r.Port
 	}
@@ -209,7 +208,7 @@ func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, er
 		return nil, err
 	}
 	a, said := u.app.quietApp(nil)
-	q, err := u.source.query(question{queryFlags: queryFlags{allNamespaces: true}})
+	q, err := u.source.query(question{allNamespaces: true})
 	if err != nil {
 		return nil, err
 	}

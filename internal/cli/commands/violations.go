@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) violationsCommand() *cobra.Command {
-	var flags queryFlags
+	var asked question
 	var out reportFlags
 	cmd := &cobra.Command{
 		Use:   "violations [KIND/NAME]",
@@ -48,10 +48,10 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 
   # Write a report for a scanner beside the table
   kubectl overrule violations -f manifests/ --output-file sarif=overrule.sarif`,
-		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, out, args) },
+		Args: withUsage(asked.objectArgs(false, false)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.violations(cmd.Context(), asked, out) },
 	}
-	flags.add(cmd)
+	asked.add(cmd)
 	a.addReportFlags(cmd, &out, reportFormats)
 	out.addFailOn(cmd, "if there are violations that deny a write (deny), also if one returns a warning (warn), or never")
 	return cmd
@@ -60,16 +60,15 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 // errViolations is returned if there are violations. They are on stdout.
 var errViolations = errors.New("violations found")
 
-func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags, args []string) error {
+func (a *app) violations(ctx context.Context, asked question, out reportFlags) error {
 	if err := out.validate(); err != nil {
 		return err
 	}
-	ref, args, err := parseConstraint(args)
-	if err != nil {
-		return err
+	ref := asked.constraint()
+	if a.reportsProblems = ref == nil; ref != nil {
+		asked.name = ""
 	}
-	a.reportsProblems = ref == nil
-	q, err := a.query(ctx, question{queryFlags: flags, args: args})
+	q, err := a.query(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -104,22 +103,15 @@ type constraintRef struct {
 	name string
 }
 
-// parseConstraint parses a constraint from the arguments and returns the remaining
-// ones; nil if they name another object or none.
-func parseConstraint(args []string) (*constraintRef, []string, error) {
-	if len(args) == 0 {
-		return nil, args, nil
-	}
-	word, name, _, err := parseObject(args)
-	if err != nil {
-		return nil, nil, err
-	}
+// constraint returns the constraint that the question names, nil if it names another object or
+// none.
+func (q *question) constraint() *constraintRef {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
-		if slices.Contains(kindAliases(kind, nil), strings.ToLower(word)) {
-			return &constraintRef{kind, name}, nil, nil
+		if slices.Contains(kindAliases(kind, nil), strings.ToLower(q.kind)) {
+			return &constraintRef{kind, q.name}
 		}
 	}
-	return nil, args, nil
+	return nil
 }
 
 // violations returns the violations on the paths of the query, or those of one
