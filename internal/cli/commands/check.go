@@ -61,9 +61,6 @@ read request.userInfo.`,
 }
 
 func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enforcement guard.Enforcement) error {
-	if err := out.validate(); err != nil {
-		return err
-	}
 	c, err := a.readChange(ctx, flags)
 	if err != nil {
 		return a.checkOnCluster(ctx, err, c, out)

@@ -46,9 +46,6 @@ and each path is shown once, as it was before the change and as it is after it.`
 }
 
 func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) error {
-	if err := out.validate(); err != nil {
-		return err
-	}
 	c, err := a.readChange(ctx, flags)
 	if err != nil {
 		out.failOn = failOnNever // diff denies nothing; what the change alters is not known

@@ -19,7 +19,7 @@ type reportBuilder struct {
 func (a *app) newReport(command string, f *reportFlags) *reportBuilder {
 	return &reportBuilder{
 		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes, Remarks: a.remarks, WarningsFail: f.failOn == failOnWarn},
-		paths:  reportPaths{root: f.root},
+		paths:  reportPaths{root: f.root, sources: make(map[string]*manifest.Set)},
 	}
 }
 

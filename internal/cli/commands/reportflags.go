@@ -42,19 +42,20 @@ type reportFlags struct {
 	formats []printers.Format
 	format  printers.Format
 	files   []string // FORMAT=PATH
-	outputs []outputFile
+	outputs []output // stdout, and the files
 	failOn  failOn
 	root    string
 }
 
-// outputFile is a file that a result is written to.
-type outputFile struct {
+// output is where a result is written to.
+type output struct {
 	format printers.Format
-	path   string
+	path   string // "" for stdout
 }
 
 func (a *app) addReportFlags(cmd *cobra.Command, f *reportFlags, formats []printers.Format) {
 	f.formats = formats
+	cmd.PreRunE = func(*cobra.Command, []string) error { return f.validate() }
 	flags := cmd.Flags()
 	cliflag.EnumVarP(flags, &f.format, "output", "o", printers.Table, formats, "output format: "+joinOr(formats))
 	flags.StringArrayVar(&f.files, "output-file", nil, "also write the result to a file, given as FORMAT=PATH (repeatable)")
@@ -75,6 +76,7 @@ func joinOr(formats []printers.Format) string {
 
 // validate parses the files, before anything is evaluated.
 func (f *reportFlags) validate() error {
+	f.outputs = []output{{format: f.format}}
 	var errs []error
 	for _, text := range f.files {
 		format, path, found := strings.Cut(text, "=")
@@ -83,10 +85,10 @@ func (f *reportFlags) validate() error {
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: must be FORMAT=PATH", text))
 		case !slices.Contains(f.formats, printers.Format(format)):
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: the format must be %s", text, joinOr(f.formats)))
-		case slices.ContainsFunc(f.outputs, func(o outputFile) bool { return filepath.Clean(o.path) == filepath.Clean(path) }):
+		case slices.ContainsFunc(f.outputs, func(o output) bool { return o.path != "" && filepath.Clean(o.path) == filepath.Clean(path) }):
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: the file is already written in another format; specify one file for each format", text))
 		default:
-			f.outputs = append(f.outputs, outputFile{printers.Format(format), path})
+			f.outputs = append(f.outputs, output{printers.Format(format), path})
 		}
 	}
 	if info, err := os.Stat(f.root); f.root != "" && (err != nil || !info.IsDir()) {
@@ -95,28 +97,25 @@ func (f *reportFlags) validate() error {
 	return errors.Join(errs...)
 }
 
-// isReport reports whether some output is in the format of a CI system, for which a
-// report is built.
-func (f *reportFlags) isReport() bool {
-	return f.has(func(format *report.Format) bool { return format != nil })
+// has reports whether some output is in a format of CI systems that is like this.
+func (f *reportFlags) has(is func(*report.Format) bool) bool {
+	return slices.ContainsFunc(f.outputs, func(o output) bool {
+		format := report.FormatOf(o.format)
+		return format != nil && is(format)
+	})
 }
 
 // showsChanges reports whether some output shows effective policies before and after a
 // change.
 func (f *reportFlags) showsChanges() bool {
-	return f.has(func(format *report.Format) bool { return format != nil && format.ShowsChanges })
-}
-
-// has reports whether some output is in a format, which is nil for one of printers.
-func (f *reportFlags) has(is func(*report.Format) bool) bool {
-	return is(report.FormatOf(f.format)) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(report.FormatOf(o.format)) })
+	return f.has(func(format *report.Format) bool { return format.ShowsChanges })
 }
 
 // writeResult writes the result of a command to stdout and to the files of the flags. show writes
 // it in the formats of printers, and fill adds it to the report that the others are made of.
 func (a *app) writeResult(command string, f *reportFlags, show func(printers.Printer) error, fill func(*reportBuilder)) error {
 	b := a.newReport(command, f)
-	if f.isReport() {
+	if f.has(func(*report.Format) bool { return true }) {
 		fill(b)
 	}
 	write := func(p printers.Printer) error {
@@ -128,24 +127,26 @@ func (a *app) writeResult(command string, f *reportFlags, show func(printers.Pri
 		if err != nil {
 			return fmt.Errorf("write the result as %s: %w", p.Format, err)
 		}
-		if _, err := p.Out.Write(text); err != nil {
-			return fmt.Errorf("write the result: %w", err)
+		_, err = p.Out.Write(text)
+		return err
+	}
+	var errs []error
+	for _, o := range f.outputs {
+		if o.path == "" {
+			errs = append(errs, write(printers.Printer{Out: a.Out, Format: o.format, Color: a.color}))
+			continue
 		}
-		return nil
-	}
-	errs := []error{write(printers.Printer{Out: a.Out, Format: f.format, Color: a.color})}
-	if f.format == report.GitHub {
-		errs = append(errs, addJobSummary(&b.Report))
-	}
-	for _, file := range f.outputs {
 		var text bytes.Buffer
-		err := write(printers.Printer{Out: &text, Format: file.format})
+		err := write(printers.Printer{Out: &text, Format: o.format})
 		if err == nil {
-			err = os.WriteFile(file.path, text.Bytes(), 0o644) //nolint:gosec // as redirected output; other steps of a pipeline read it
+			err = os.WriteFile(o.path, text.Bytes(), 0o644) //nolint:gosec // as redirected output; other steps of a pipeline read it
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("write --output-file %s=%s: %w", file.format, file.path, err))
+			errs = append(errs, fmt.Errorf("write --output-file %s=%s: %w", o.format, o.path, err))
 		}
+	}
+	if f.format == report.GitHub {
+		errs = append(errs, addJobSummary(&b.Report))
 	}
 	return errors.Join(errs...)
 }
@@ -160,11 +161,12 @@ func addJobSummary(r *report.Report) error {
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // the runner names the file, and reads it
+	if err == nil {
+		_, err = io.WriteString(f, r.Summary())
+		err = errors.Join(err, f.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("write the job summary to %s: %w", jobSummary, err)
 	}
-	if _, err := io.WriteString(f, r.Summary()); err != nil {
-		return errors.Join(fmt.Errorf("write the job summary to %s: %w", jobSummary, err), f.Close())
-	}
-	return f.Close()
+	return nil
 }

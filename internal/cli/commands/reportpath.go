@@ -39,9 +39,6 @@ func (p *reportPaths) source(file string) *manifest.Set {
 	if err != nil {
 		set = &manifest.Set{}
 	}
-	if p.sources == nil {
-		p.sources = make(map[string]*manifest.Set)
-	}
 	p.sources[file] = set
 	return set
 }
@@ -60,20 +57,12 @@ func (p *reportPaths) path(file string) string {
 	if root == "" {
 		root = repository(filepath.Dir(absolute))
 	}
-	if below, ok := relative(root, absolute); ok {
-		return filepath.ToSlash(below)
+	if root, err = filepath.Abs(root); err == nil {
+		if below, err := filepath.Rel(root, absolute); err == nil && filepath.IsLocal(below) {
+			return filepath.ToSlash(below)
+		}
 	}
 	return filepath.ToSlash(absolute)
-}
-
-// relative returns the path of a file below a directory; ok is false if it is elsewhere.
-func relative(root, file string) (below string, ok bool) {
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return "", false
-	}
-	below, err = filepath.Rel(root, file)
-	return below, err == nil && filepath.IsLocal(below)
 }
 
 // repository returns the root of the Git repository or worktree of a directory; the

@@ -61,9 +61,6 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 var errViolations = errors.New("violations found")
 
 func (a *app) violations(ctx context.Context, asked question, out reportFlags) error {
-	if err := out.validate(); err != nil {
-		return err
-	}
 	ref := asked.constraint()
 	if a.reportsProblems = ref == nil; ref != nil {
 		asked.name = ""

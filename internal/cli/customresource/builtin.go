@@ -14,31 +14,23 @@ import (
 //go:embed builtin/*.json
 var builtinFiles embed.FS
 
-var builtin struct {
-	sync.Mutex
-	kinds map[string]*Kind
-}
+var builtin sync.Map // of *Kind, by file
 
 // Builtin returns a kind of Gateway API, of the experimental channel, or of Overrule;
 // nil for any other. Each is read when it is first asked for; a test reads all.
 func Builtin(group, kind string) *Kind {
-	builtin.Lock()
-	defer builtin.Unlock()
 	file := "builtin/" + group + "_" + kind + ".json"
-	if k, ok := builtin.kinds[file]; ok {
-		return k
-	}
-	var out *Kind
-	if data, err := builtinFiles.ReadFile(file); err == nil {
-		if crd, err := parse(data); err == nil {
-			out = New(crd)
+	known, ok := builtin.Load(file)
+	if !ok {
+		var k *Kind
+		if data, err := builtinFiles.ReadFile(file); err == nil {
+			if crd, err := parse(data); err == nil {
+				k = New(crd)
+			}
 		}
+		known, _ = builtin.LoadOrStore(file, k)
 	}
-	if builtin.kinds == nil {
-		builtin.kinds = make(map[string]*Kind)
-	}
-	builtin.kinds[file] = out
-	return out
+	return known.(*Kind) //nolint:forcetypeassert // no other type is stored
 }
 
 func parse(data []byte) (*apiextensionsv1.CustomResourceDefinition, error) {

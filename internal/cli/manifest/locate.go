@@ -109,18 +109,6 @@ func findItem(n *yaml.Node, field string) (item *yaml.Node, rest string) {
 	return n.Content[index], rest
 }
 
-// lookup returns the value of a key of a map, nil if it has none.
-func lookup(n *yaml.Node, name string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	_, value, rest := findKey(n, name, nil)
-	if value == nil || rest != "" {
-		return nil
-	}
-	return resolve(value)
-}
-
 // resolve returns the node that an alias refers to, or the node itself.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {

@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -51,20 +53,18 @@ func (o *Object) Locate(field string) Location {
 		return out
 	}
 	root := o.origin.text.parse()
-	for _, index := range o.origin.items {
-		items := lookup(root, "items")
-		if items == nil || items.Kind != yaml.SequenceNode || index >= len(items.Content) {
-			root = nil
-			break
-		}
-		root = resolve(items.Content[index])
-	}
 	if root == nil { // the parsers do not agree
 		out.Line, out.Column, out.EndColumn = o.At.Line, 1, 1
 		return out
 	}
-	at := find(root, field)
-	out.Line, out.Column, out.EndColumn = o.origin.text.extent(at)
+	at := ""
+	for _, index := range o.origin.items {
+		at += fmt.Sprintf(".items[%d]", index)
+	}
+	if field != "" && field[0] != '[' {
+		at += "."
+	}
+	out.Line, out.Column, out.EndColumn = o.origin.text.extent(find(root, strings.TrimPrefix(at+field, ".")))
 	return out
 }
 

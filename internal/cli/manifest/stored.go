@@ -32,12 +32,7 @@ type Stored struct {
 
 // Rejected reports whether the API server rejects the object.
 func (s Stored) Rejected() bool {
-	for _, p := range s.Problems {
-		if !p.Unknown {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Problems, func(p Problem) bool { return !p.Unknown })
 }
 
 // Store returns the object as the API server would store it by the definition of its
@@ -52,9 +47,8 @@ func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old
 		return out, nil // Decode reports that the name is required
 	}
 	if definition == nil {
-		var err error
-		out.Problems, err = o.unknownVersion()
-		return out, err
+		out.Problems = o.unknownVersion()
+		return out, nil
 	}
 	if o.Namespace != "" {
 		namespace = o.Namespace
