@@ -64,24 +64,24 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	hidden := 0
+	shown := items
 	switch {
 	case len(args) > 0:
-		items, err = profilesOfKind(s, items, args[0])
+		if shown, err = profilesOfKind(s, items, args[0]); err != nil {
+			return err
+		}
 	case !flags.all:
-		items, hidden = presentProfiles(s, items)
+		shown = slices.DeleteFunc(slices.Clone(items), func(p api.ProfileInForce) bool { return !s.hasProfiled(p) })
 	}
 	switch {
-	case err != nil:
-		return err
 	case !flags.export:
-		err = a.printer().Profiles(items)
-	case len(args) == 0 || len(items) != 1:
+		err = a.printer().Profiles(shown)
+	case len(args) == 0 || len(shown) != 1:
 		return errExport
 	default:
-		return a.printer().Manifest(exportedManifest(s, items[0]))
+		return a.printer().Manifest(exportedManifest(s, shown[0]))
 	}
-	if err == nil && hidden > 0 {
+	if hidden := len(items) - len(shown); err == nil && len(args) == 0 && hidden > 0 {
 		a.infof("%d more policy kinds have a profile but are not installed; use --all to show them", hidden)
 	}
 	return err
@@ -121,17 +121,9 @@ func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.Profil
 	return items, &source{kinds: manifest.NewKinds(nil)}, nil
 }
 
-// presentProfiles returns the profiles of the kinds that are present, and the
-// number of others.
-func presentProfiles(s *source, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
-	for _, p := range items {
-		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.isPresent(p.PolicyKind) {
-			out = append(out, p)
-		} else {
-			hidden++
-		}
-	}
-	return out, hidden
+// hasProfiled reports whether the kind of a profile is present, or the profile is not built in.
+func (s *source) hasProfiled(p api.ProfileInForce) bool {
+	return p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.isPresent(p.PolicyKind)
 }
 
 // profilesOfKind returns the profiles of the kinds of a name.

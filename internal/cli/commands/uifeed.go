@@ -100,10 +100,9 @@ type clusterFeed struct {
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 
-	// last is the view that was loaded last, and connected whether it was up to date.
-	last      *snapshot.View
-	connected bool
-	listed    time.Time
+	last *snapshot.View // that was loaded last
+	// listed is when the cluster was listed, zero if it could not be.
+	listed time.Time
 }
 
 func (a *app) newClusterFeed(ctx context.Context) (*clusterFeed, error) {
@@ -118,7 +117,7 @@ func (a *app) newClusterFeed(ctx context.Context) (*clusterFeed, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	f := &clusterFeed{
-		app: a, config: config, store: store, watcher: watcher, changed: make(chan struct{}, 1), cancel: cancel, connected: true,
+		app: a, config: config, store: store, watcher: watcher, changed: make(chan struct{}, 1), cancel: cancel,
 	}
 	store.Subscribe(func([]snapshot.Event) {
 		select {
@@ -146,11 +145,9 @@ func (f *clusterFeed) Load(ctx context.Context) (ui.State, error) {
 	if !ready {
 		return f.list(ctx)
 	}
-	if err := f.connection(); err != nil {
-		f.connected = false
+	if err := disconnected(f.watcher.Health(), time.Now()); err != nil {
 		return nil, err
 	}
-	f.connected = true
 	if view == f.last {
 		return nil, ui.ErrUnchanged
 	}
@@ -164,20 +161,23 @@ func (f *clusterFeed) Load(ctx context.Context) (ui.State, error) {
 
 // list lists the cluster, before it is watched.
 func (f *clusterFeed) list(ctx context.Context) (ui.State, error) {
+	if time.Since(f.listed) < relistInterval {
+		return nil, ui.ErrUnchanged
+	}
 	a, said := f.app.quietApp(nil)
 	s, err := a.clusterSource(ctx)
-	f.connected, f.listed = err == nil || apierrors.IsForbidden(err), time.Now()
-	if apierrors.IsForbidden(err) {
-		return f.app.newUnlistedState(ctx)
+	forbidden := apierrors.IsForbidden(err)
+	if f.listed = (time.Time{}); err == nil || forbidden {
+		f.listed = time.Now()
 	}
-	if err != nil {
+	switch {
+	case forbidden:
+		return f.app.newUnlistedState(ctx)
+	case err != nil:
 		return nil, err
 	}
 	return newUIState(f.app, s, said.lines())
 }
-
-// connection returns why the view is not up to date, or nil.
-func (f *clusterFeed) connection() error { return disconnected(f.watcher.Health(), time.Now()) }
 
 // disconnected returns why a resource that was read is not watched any more, or nil. A
 // user who is not allowed to watch it is connected: it is listed from time to time.
@@ -193,41 +193,11 @@ func disconnected(resources []cache.SourceHealth, now time.Time) error {
 
 // Wait implements ui.Source.
 func (f *clusterFeed) Wait(ctx context.Context) error {
-	tick := time.NewTicker(healthInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-f.changed:
-			if _, ready := f.store.View(); !ready {
-				continue
-			}
-			return settle(ctx)
-		case <-tick.C:
-			if f.stale() {
-				return nil
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// stale reports whether Load would have news although no object has changed.
-func (f *clusterFeed) stale() bool {
-	view, ready := f.store.View()
-	switch {
-	case !ready && f.connected:
-		return time.Since(f.listed) > relistInterval
-	case !ready:
-		return true
-	}
-	return f.last == nil && view != nil || (f.connection() == nil) != f.connected
-}
-
-// settle waits until a change of several objects is complete.
-func settle(ctx context.Context) error {
 	select {
-	case <-time.After(settleTime):
+	case <-f.changed:
+		time.Sleep(settleTime)
+		return ctx.Err()
+	case <-time.After(healthInterval):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
