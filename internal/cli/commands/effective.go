@@ -72,7 +72,7 @@ func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy
 		return err
 	}
 	if withoutPolicy && x.query != nil && len(x.query.NamedPolicies()) > 0 {
-		return errWithout
+		return errors.New("invalid --without: must not be used with a policy; name another object or none")
 	}
 	list := api.EffectivePolicyList{Items: x.Items, Outcomes: x.Outcomes, Request: x.Request}
 	found := len(x.Items) > 0
@@ -97,16 +97,11 @@ func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy
 	return cmp.Or(a.printer().Effective(list), x.served())
 }
 
-var (
-	errWithout     = errors.New("invalid --without: must not be used with a policy; name another object or none")
-	errReviewPaths = errors.New("invalid --all-paths or --without: requires the right to list the cluster")
-)
-
 // withPathsWithoutPolicy returns the items of the answer and the paths without a policy,
 // sorted.
 func (x *answer) withPathsWithoutPolicy(ctx context.Context) ([]api.EffectivePolicy, error) {
 	if x.review != nil {
-		return nil, errReviewPaths
+		return nil, errors.New("invalid --all-paths or --without: requires the right to list the cluster")
 	}
 	more, err := x.query.WithoutPolicy(ctx, x.query.selectedKinds())
 	items := append(slices.DeleteFunc(x.Items, func(e api.EffectivePolicy) bool { return e.NotRead != "" && len(e.Policies) == 0 }), more...)

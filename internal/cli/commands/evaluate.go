@@ -42,12 +42,7 @@ func (f *changeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "evaluate as a user who is allowed to remove overrides; requires --against or --from (no effect on diff, which denies nothing)")
 }
 
-var (
-	errMayOverride = errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
-	errStdinTwice  = errors.New("only one of them can be - for stdin")
-	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
-	errMaxMatches  = errors.New("invalid --max-matches: must not be negative")
-)
+var errStdinTwice = errors.New("only one of them can be - for stdin")
 
 func (f *changeFlags) validate() error {
 	switch {
@@ -62,11 +57,11 @@ func (f *changeFlags) validate() error {
 	case readsTwice(f.paths, f.against):
 		return fmt.Errorf("invalid --filename and --against: %w", errStdinTwice)
 	case f.mayOverride && len(f.against) == 0 && !f.revisions.isSet():
-		return errMayOverride
+		return errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
 	case f.blastRadius < 0:
-		return errBlastRadius
+		return errors.New("invalid --blast-radius-limit: must not be negative")
 	case f.maxMatches < 0:
-		return errMaxMatches
+		return errors.New("invalid --max-matches: must not be negative")
 	default:
 		return nil
 	}

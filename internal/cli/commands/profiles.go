@@ -54,8 +54,6 @@ it to replace the one in effect.`,
 	return cmd
 }
 
-var errExport = errors.New("invalid --export: requires exactly one kind; specify KIND, or KIND.GROUP if several groups have it")
-
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
 	items, s, err := a.profilesInForce(ctx, flags.paths)
 	if err != nil && flags.export && len(flags.paths) == 0 && len(args) > 0 {
@@ -77,7 +75,7 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	case !flags.export:
 		err = a.printer().Profiles(shown)
 	case len(args) == 0 || len(shown) != 1:
-		return errExport
+		return errors.New("invalid --export: requires exactly one kind; specify KIND, or KIND.GROUP if several groups have it")
 	default:
 		return a.printer().Manifest(exportedManifest(s, shown[0]))
 	}

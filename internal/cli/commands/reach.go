@@ -47,7 +47,7 @@ The exit code is 0 even if the policy has no effect anywhere.`,
 func (a *app) reach(ctx context.Context, q question, affecting bool) error {
 	q.parts = []api.ReviewPart{api.ReviewReaches}
 	if q.section != "" && !affecting {
-		return errSection
+		return errors.New("invalid --section: requires --affecting")
 	}
 	x, err := a.ask(ctx, q)
 	if err != nil {
@@ -65,5 +65,3 @@ func (a *app) reach(ctx context.Context, q question, affecting bool) error {
 	}
 	return a.printer().Reaches(x.Reaches)
 }
-
-var errSection = errors.New("invalid --section: requires --affecting")

@@ -84,7 +84,7 @@ Exit codes:
 	a.config.AddFlags(cmd.PersistentFlags())
 	flags := cmd.PersistentFlags()
 	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "output format: table, tree, json or yaml")
-	cliflag.EnumVar(flags, &a.validate, "validate", validateWarn, validateModes, "what to do about fields of manifests that are not in the schema of their kind: strict (or true) to reject them, warn, or ignore (or false)")
+	cliflag.EnumVar(flags, &a.validate, "validate", "warn", validateModes, "what to do about fields of manifests that are not in the schema of their kind: strict (or true) to reject them, warn, or ignore (or false)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(), a.uiCommand(),

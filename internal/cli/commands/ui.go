@@ -52,11 +52,9 @@ in one browser; other tabs of that browser can then open any address of the page
 	return cmd
 }
 
-var errPort = errors.New("invalid --port: must be in 0-65535")
-
 func (a *app) ui(ctx context.Context, flags uiFlags) (err error) {
 	if flags.port < 0 || flags.port > 65535 {
-		return errPort
+		return errors.New("invalid --port: must be in 0-65535")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -85,13 +85,10 @@ func (e inputError) Unwrap() []error {
 	return []error{e.error, ui.ErrInput}
 }
 
-// errListed is the error of a question that only the objects of the whole cluster answer.
-var errListed = errors.New("requires the right to list the objects of all namespaces")
-
 // listed returns an error if the user is not allowed to list the cluster.
 func (u *uiState) listed(what string) error {
 	if u.source == nil {
-		return inputError{fmt.Errorf("%s: %w", what, errListed)}
+		return inputError{fmt.Errorf("%s: requires the right to list the objects of all namespaces", what)}
 	}
 	return nil
 }

@@ -20,20 +20,12 @@ import (
 // their kind, as of kubectl.
 type validateMode string
 
-const (
-	validateStrict validateMode = "strict"
-	validateWarn   validateMode = "warn"
-	validateIgnore validateMode = "ignore"
-	// validateTrue and validateFalse are strict and ignore.
-	validateTrue  validateMode = "true"
-	validateFalse validateMode = "false"
-)
+// validateModes are the modes; true is strict, and false is ignore.
+var validateModes = []validateMode{"strict", "warn", "ignore", "true", "false"}
 
-var validateModes = []validateMode{validateStrict, validateWarn, validateIgnore, validateTrue, validateFalse}
+func (m validateMode) strict() bool { return m == "strict" || m == "true" }
 
-func (m validateMode) strict() bool { return m == validateStrict || m == validateTrue }
-
-func (m validateMode) ignores() bool { return m == validateIgnore || m == validateFalse }
+func (m validateMode) ignores() bool { return m == "ignore" || m == "false" }
 
 // reported returns the problems that are reported: all, or with ignore, those for which
 // the API server rejects an object.

@@ -21,19 +21,11 @@ import (
 //go:embed page
 var files embed.FS
 
-// Paths of the API.
+// Paths of the page's data and files.
 const (
-	pathAPI        = "/api/"
-	pathState      = pathAPI + "state"
-	pathEvents     = pathAPI + "events"
-	pathSearch     = pathAPI + "search"
-	pathObject     = pathAPI + "object"
-	pathPicture    = pathAPI + "picture"
-	pathManifest   = pathAPI + "manifest"
-	pathRequest    = pathAPI + "request"
-	pathViolations = pathAPI + "violations"
-	pathChange     = pathAPI + "change"
-	pathAssets     = "/assets/"
+	pathAPI    = "/api/"
+	pathChange = pathAPI + "change"
+	pathAssets = "/assets/"
 )
 
 // Bounds of the answers.
@@ -49,15 +41,15 @@ const (
 // Handler returns the handler of all requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+pathState, s.getState)
-	mux.HandleFunc("GET "+pathEvents, s.getEvents)
-	mux.HandleFunc("GET "+pathSearch, s.getSearch)
-	mux.HandleFunc("GET "+pathObject, s.getObject)
-	mux.HandleFunc("GET "+pathPicture, s.getPicture)
-	mux.HandleFunc("GET "+pathManifest, s.getManifest)
-	mux.HandleFunc("GET "+pathRequest, s.getRequest)
-	mux.HandleFunc("GET "+pathViolations, s.getViolations)
-	mux.HandleFunc("POST "+pathChange, s.postChange)
+	mux.HandleFunc("GET /api/state", s.getState)
+	mux.HandleFunc("GET /api/events", s.getEvents)
+	mux.HandleFunc("GET /api/search", s.getSearch)
+	mux.HandleFunc("GET /api/picture", s.getPicture)
+	mux.HandleFunc("GET /api/object", answer(s, objectQuery, State.Object))
+	mux.HandleFunc("GET /api/manifest", answer(s, objectQuery, manifestOf))
+	mux.HandleFunc("GET /api/request", answer(s, requestQuery, State.Request))
+	mux.HandleFunc("GET /api/violations", answer(s, violationLimit, State.Violations))
+	mux.HandleFunc("POST "+pathChange, answer(s, changeOf, State.Change))
 	mux.HandleFunc("GET "+pathAPI, func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, fmt.Errorf("%s %w", r.URL.Path, ErrNotFound))
 	})
@@ -148,29 +140,22 @@ func (s *Server) getSearch(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, state.search(q.Get("q"), q.Get("kind"), limit))
 }
 
-func objectQuery(r *http.Request) ObjectQuery {
+func objectQuery(_ http.ResponseWriter, r *http.Request) (ObjectQuery, error) {
 	q := r.URL.Query()
-	return ObjectQuery{Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"), Limit: maxPaths}
+	return ObjectQuery{Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"), Limit: maxPaths}, nil
 }
 
-func (s *Server) getObject(w http.ResponseWriter, r *http.Request) {
-	state, _ := s.model.current()
-	answer(w, r, objectQuery(r), state.Object)
-}
-
-func (s *Server) getManifest(w http.ResponseWriter, r *http.Request) {
-	state, _ := s.model.current()
-	answer(w, r, objectQuery(r), func(ctx context.Context, q ObjectQuery) (map[string]string, error) {
-		text, err := state.Manifest(ctx, q)
-		return map[string]string{"manifest": text}, err
-	})
+func manifestOf(s State, ctx context.Context, q ObjectQuery) (map[string]string, error) { //nolint:revive // as the methods of State
+	text, err := s.Manifest(ctx, q)
+	return map[string]string{"manifest": text}, err
 }
 
 // getPicture answers with SVG, which the page inserts as elements. Its style is in a
 // metadata element: the Content-Security-Policy refuses style elements.
 func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) {
 	state, _ := s.model.current()
-	picture, err := state.Picture(r.Context(), objectQuery(r), address)
+	q, _ := objectQuery(w, r) // it returns no error
+	picture, err := state.Picture(r.Context(), q, address)
 	if err != nil {
 		writeError(w, statusOf(err), err)
 		return
@@ -189,7 +174,7 @@ func address(kind, namespace, name string) string {
 	return strings.Join(append(parts, url.PathEscape(name)), "/")
 }
 
-func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) {
+func requestQuery(_ http.ResponseWriter, r *http.Request) (RequestQuery, error) {
 	q := r.URL.Query()
 	query := RequestQuery{
 		Request: q.Get("request"), Headers: q["header"], Gateway: q.Get("gateway"),
@@ -198,52 +183,58 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) {
 	if text := q.Get("port"); text != "" {
 		port, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || port < 1 || port > 65535 {
-			writeError(w, http.StatusBadRequest, fmt.Errorf("invalid port %q: must be in 1-65535", text))
-			return
+			return query, statusError{fmt.Errorf("invalid port %q: must be in 1-65535", text), http.StatusBadRequest}
 		}
 		query.Port = int32(port)
 	}
-	state, _ := s.model.current()
-	answer(w, r, query, state.Request)
+	return query, nil
 }
 
-func (s *Server) getViolations(w http.ResponseWriter, r *http.Request) {
-	state, _ := s.model.current()
-	answer(w, r, maxViolations, state.Violations)
-}
+func violationLimit(http.ResponseWriter, *http.Request) (int, error) { return maxViolations, nil }
 
-// postChange evaluates a change, and makes none.
-func (s *Server) postChange(w http.ResponseWriter, r *http.Request) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		writeError(w, http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Type must be application/json"))
-		return
-	}
+// changeOf returns the change of a request, which is evaluated, and not made.
+func changeOf(w http.ResponseWriter, r *http.Request) (Change, error) {
 	change := Change{Limit: maxChanges}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChange)).Decode(&change)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		writeError(w, http.StatusRequestEntityTooLarge, fmt.Errorf("the change exceeds %d MiB: use kubectl overrule check -f", maxChange>>20))
-		return
-	case err != nil:
-		writeError(w, http.StatusBadRequest, fmt.Errorf("read the change: %w", err))
-		return
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return change, statusError{errors.New("the Content-Type must be application/json"), http.StatusUnsupportedMediaType}
 	}
-	state, _ := s.model.current()
-	answer(w, r, change, state.Change)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChange)).Decode(&change)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return change, statusError{fmt.Errorf("the change exceeds %d MiB: use kubectl overrule check -f", maxChange>>20), http.StatusRequestEntityTooLarge}
+	}
+	if err != nil {
+		return change, statusError{fmt.Errorf("read the change: %w", err), http.StatusBadRequest}
+	}
+	return change, nil
 }
 
-// answer writes the answer to a question, or its error.
-func answer[Q, A any](w http.ResponseWriter, r *http.Request, question Q, ask func(context.Context, Q) (A, error)) {
-	a, err := ask(r.Context(), question)
-	if err != nil {
-		writeError(w, statusOf(err), err)
-		return
+// answer returns the handler of a question, which read reads from a request.
+func answer[Q, A any](s *Server, read func(http.ResponseWriter, *http.Request) (Q, error), ask func(State, context.Context, Q) (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		state, _ := s.model.current()
+		question, err := read(w, r)
+		var a A
+		if err == nil {
+			a, err = ask(state, r.Context(), question)
+		}
+		if err != nil {
+			writeError(w, statusOf(err), err)
+			return
+		}
+		writeJSON(w, http.StatusOK, a)
 	}
-	writeJSON(w, http.StatusOK, a)
+}
+
+// statusError is an error with its HTTP status.
+type statusError struct {
+	error
+	status int
 }
 
 func statusOf(err error) int {
+	if with, ok := errors.AsType[statusError](err); ok {
+		return with.status
+	}
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return http.StatusNotFound

@@ -304,7 +304,7 @@ func TestTokenIsExchangedOnce(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	s := start(t)
-	r, err := http.DefaultTransport.RoundTrip(s.request(t, http.MethodGet, pathEvents, "", nil))
+	r, err := http.DefaultTransport.RoundTrip(s.request(t, http.MethodGet, "/api/events", "", nil))
 	require.NoError(t, err)
 	defer func() { _ = r.Body.Close() }()
 	require.Equal(t, "text/event-stream", r.Header.Get("Content-Type"))
