@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
@@ -63,34 +62,6 @@ func (l *Log) maxWait(ctx context.Context) time.Duration {
 // maxExhaustive is the number of writes in flight of which every combination is
 // evaluated. If there are more, waiting until some are observed is cheaper.
 const maxExhaustive = 3
-
-// evaluation is the evaluation of one write.
-type evaluation struct {
-	log   *Log
-	guard *guard.Guard
-	write Write
-	ref   api.Ref
-	view  func() *snapshot.View // the current one
-	// since is the newest entry that it considers, and endSeq the last end of one. Both and
-	// observed belong to the log.
-	since, endSeq uint64
-	// observed are the observations of the object meanwhile: a write that the API
-	// server stored without waiting for the response is not tracked.
-	observed []snapshot.Observation
-	// footprint is that of the write in footprintView.
-	footprint     *effective.Footprint
-	footprintView *snapshot.View
-	// deadline is how long it may wait for others.
-	deadline time.Time
-}
-
-// footprintIn returns the footprint of the write in a view.
-func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
-	if e.footprintView != v {
-		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
-	}
-	return e.footprint
-}
 
 // attempt evaluates the write at one moment, and tracks it if it is admitted. Its error is
 // errAgain if the cache or the writes in flight have changed meanwhile.

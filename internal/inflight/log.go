@@ -10,6 +10,7 @@ import (
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -281,6 +282,34 @@ func (l *Log) finish(e *evaluation) {
 	delete(l.running, e)
 	l.countObject(e.ref, -1)
 	l.prune()
+}
+
+// evaluation is the evaluation of one write.
+type evaluation struct {
+	log   *Log
+	guard *guard.Guard
+	write Write
+	ref   api.Ref
+	view  func() *snapshot.View // the current one
+	// since is the newest entry that it considers, and endSeq the last end of one. Both and
+	// observed belong to the log.
+	since, endSeq uint64
+	// observed are the observations of the object meanwhile: a write that the API
+	// server stored without waiting for the response is not tracked.
+	observed []snapshot.Observation
+	// footprint is that of the write in footprintView.
+	footprint     *effective.Footprint
+	footprintView *snapshot.View
+	// deadline is how long it may wait for others.
+	deadline time.Time
+}
+
+// footprintIn returns the footprint of the write in a view.
+func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
+	if e.footprintView != v {
+		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
+	}
+	return e.footprint
 }
 
 // snapshot returns the current view and the entries in flight that are related to the
