@@ -251,6 +251,16 @@ func (c *changeEvaluator) checkSet(ctx context.Context, of *change) error {
 		return manifestErrors(err)
 	}
 	if of.flags.remove {
+		var errs []error
+		for _, o := range of.set.Objects {
+			if kinds.Reads(o.Kind) {
+				_, err := o.Decode(kinds, c.namespace, c.now, false)
+				errs = append(errs, err)
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return manifestErrors(err)
+		}
 		return nil
 	}
 	unvalidated := slices.DeleteFunc(unvalidatedKinds(of.set.Objects, kinds), func(k api.PolicyKind) bool {

@@ -57,14 +57,15 @@ func (o *Object) Locate(field string) Location {
 		out.Line, out.Column, out.EndColumn = o.At.Line, 1, 1
 		return out
 	}
-	at := ""
+	var path strings.Builder // from the document
 	for _, index := range o.origin.items {
-		at += fmt.Sprintf(".items[%d]", index)
+		fmt.Fprintf(&path, ".items[%d]", index)
 	}
 	if field != "" && field[0] != '[' {
-		at += "."
+		path.WriteByte('.')
 	}
-	out.Line, out.Column, out.EndColumn = o.origin.text.extent(find(root, strings.TrimPrefix(at+field, ".")))
+	path.WriteString(field)
+	out.Line, out.Column, out.EndColumn = o.origin.text.extent(find(root, strings.TrimPrefix(path.String(), ".")))
 	return out
 }
 
