@@ -197,7 +197,7 @@ func (w *Watcher) caughtUp(began time.Time) caughtUp {
 
 // leavesOut reports whether CatchUp, which began at a time, does not wait for a kind.
 func (w *Watcher) leavesOut(k *watchedKind, began time.Time) bool {
-	if k.policy == nil {
+	if k.policy == nil && !k.selectable {
 		return k.health.isForbidden(began)
 	}
 	if k.isUnreadable() && k.health.failedSince(began) {

@@ -58,7 +58,9 @@ func (r *registry) startSelectable(d *snapshot.Definition, previous *watchedKind
 		store: r.store, kind: d.Kind, log: r.logger(d.Name),
 		decode: labelDecoder(d.Kind), target: objectTarget{store: r.store, kind: d.Kind},
 	}
-	k := r.addKind(d, newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into), previous)
+	f := newReflector(d.Name, r.clients.policiesListWatch(d.Resource), untyped(d), into)
+	f.health.health.Kind = d.Kind // if it cannot be read, only its own writes wait
+	k := r.addKind(d, f, previous)
 	k.selectable = true
 	into.listed = func() { r.policiesListed(k) }
 	r.start(k.reflector)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -286,4 +287,26 @@ func TestForbiddenFromReplacedReflectorIsIgnored(t *testing.T) {
 	r.put(r.definitionsOf(direct)[0])
 	old.onForbidden(errors.New("no"))
 	assert.Empty(t, r.Problems())
+}
+
+// A kind whose labels are read is part of the evaluation of its own writes alone.
+func TestUnreadableSelectableKind(t *testing.T) {
+	r := newTestRegistry(t)
+	selected := crd{group: "gateway.kgateway.dev", kind: "Backend", plural: "backends", versions: []string{"v1alpha1"}}
+	selecting := crd{group: selected.group, kind: "BackendConfigPolicy", plural: "backendconfigpolicies", versions: selected.versions}
+	r.replace(r.definitionsOf(selected, selecting))
+	k := r.watched[selected.obj().Name]
+	require.NotNil(t, k)
+	assert.Equal(t, api.PolicyKind{Group: selected.group, Kind: selected.kind}, k.health.get().Kind)
+	assert.Len(t, r.Selectable(), 1)
+
+	began := time.Now()
+	r.list(selecting.obj().Name)
+	assert.Contains(t, r.store.Waiting(), sourcePolicies)
+	k.health.recordFailure(errUnconverted)
+	k.unlistable = errUnconverted
+	assert.True(t, (&Watcher{registry: r.registry}).leavesOut(k, began), "a new leader does not wait for it")
+	k.onForbidden(errors.New("no"))
+	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
+	assert.Empty(t, r.Selectable(), "its writes are not sent")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Object is an object of a view: a *gateway.Class, Namespace, Gateway, ListenerSet,
-// Service, Grant or Route, a *policykind.Policy, or a *constraint.Constraint. Objects
+// Service, Grant, Route or Labeled, a *policykind.Policy, or a *constraint.Constraint. Objects
 // are immutable.
 type Object interface{ Ref() api.Ref }
 
