@@ -143,6 +143,11 @@ func (p *Policy) In(part int) []Rules {
 	return p.Parts[part-1]
 }
 
+// Sets reports whether a part of the policy, as In has it, has a rule.
+func (p *Policy) Sets(part int) bool {
+	return slices.ContainsFunc(p.In(part), func(b Rules) bool { return len(b.Rules) > 0 })
+}
+
 // Same reports whether another state of the policy, or the same, is meant: one of its
 // namespace and name.
 func (p *Policy) Same(o *Policy) bool {
@@ -151,8 +156,12 @@ func (p *Policy) Same(o *Policy) bool {
 
 // Empty reports whether the policy has no rule.
 func (p *Policy) Empty() bool {
-	isSet := func(b Rules) bool { return len(b.Rules) > 0 }
-	return !slices.ContainsFunc(p.Blocks, isSet) && !slices.ContainsFunc(p.Parts, func(part []Rules) bool { return slices.ContainsFunc(part, isSet) })
+	for part := range len(p.Parts) + 1 {
+		if p.Sets(part) {
+			return false
+		}
+	}
+	return true
 }
 
 // Name is an entry of an unset list: a rule key, a prefix of keys, or the bare name of

@@ -140,6 +140,10 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	RouteContents *RouteContents `json:"routeContents,omitempty"`
+	// ListenerContents defines which rules of a policy have an effect on which listeners.
+	//
+	// +optional
+	ListenerContents *ListenerContents `json:"listenerContents,omitempty"`
 	// Directions defines the lists with items for one direction of the traffic.
 	//
 	// +optional
@@ -366,6 +370,32 @@ type RouteContents struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	Content string `json:"content"`
+}
+
+// ListenerContents defines rules that have an effect on some listeners only.
+//
+// +kubebuilder:object:generate=true
+type ListenerContents struct {
+	// Ports is the path of a list, one of lists, whose items are for the listeners on the
+	// port that is their key.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Ports string `json:"ports"`
+	// Replaced lists the fields of all policies of a listener that have no effect there if
+	// one of them has an item for its port.
+	//
+	// +listType=atomic
+	// +optional
+	Replaced []string `json:"replaced,omitempty"`
+	// NotOwn lists the fields that have no effect in a policy on the listener itself, and
+	// OnlyOwn those that have none in other policies.
+	//
+	// +listType=atomic
+	// +optional
+	NotOwn []string `json:"notOwn,omitempty"`
+	// +listType=atomic
+	// +optional
+	OnlyOwn []string `json:"onlyOwn,omitempty"`
 }
 
 // ContentDirections defines lists with items for one direction of the traffic: on a path,

@@ -47,10 +47,11 @@ type ProfileTargets struct {
 	NotShared []SharedPart `json:"notShared,omitempty"`
 	// Listeners lists what a listener must have, so that policies have an effect on it and
 	// on the routes that are attached there: Own, that it is one of a Gateway and not of a
-	// ListenerSet; Hostname, a hostname; TLS, that it terminates TLS. With First, the listeners
-	// on a port have the policies of the first of them.
+	// ListenerSet; Hostname, a hostname; TLS, that it terminates TLS; OwnTLS, the same for
+	// policies on the listener itself. With First, the listeners on a port have the policies
+	// of the first of them.
 	//
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=5
 	// +listType=atomic
 	// +optional
 	Listeners []ListenerTrait `json:"listeners,omitempty"`
@@ -122,7 +123,7 @@ type ProfileTargets struct {
 
 // ListenerTrait is what a listener has.
 //
-// +kubebuilder:validation:Enum=Own;Hostname;TLS;First
+// +kubebuilder:validation:Enum=Own;Hostname;TLS;OwnTLS;First
 type ListenerTrait string
 
 // The traits of listeners.
@@ -130,6 +131,7 @@ const (
 	ListenerOwn      ListenerTrait = "Own"
 	ListenerHostname ListenerTrait = "Hostname"
 	ListenerTLS      ListenerTrait = "TLS"
+	ListenerOwnTLS   ListenerTrait = "OwnTLS"
 	ListenerFirst    ListenerTrait = "First"
 )
 

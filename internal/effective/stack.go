@@ -3,6 +3,7 @@ package effective
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -40,6 +41,10 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addA
 func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
 	if k.unread.levels.has(l) || missingTrait(k.kind, &s.path) != "" {
 		s.ignored = append(s.ignored, p)
+		return
+	}
+	if l == gateway.LevelListener && !s.path.Listener.TerminatesTLS() && slices.Contains(k.kind.Targets.Listeners, api.ListenerOwnTLS) {
+		s.ignored, s.shared = append(s.ignored, p), fmt.Sprintf("policies of kind %s on a listener have no effect if it does not terminate TLS", k.kind.Kind)
 		return
 	}
 	if why := k.sharing.reason(k, p, l); why != "" {
@@ -122,6 +127,28 @@ func (k *kindWalk) buildStack(p *gateway.Path) {
 		})
 	}
 	k.exclude()
+	k.byListener()
+}
+
+// byListener sets which rules of each policy have an effect on the listener, in some kinds.
+func (k *kindWalk) byListener() {
+	s := &k.stack
+	if k.kind.ListenerContents == nil || s.path.Listener == nil {
+		return
+	}
+	port := strconv.Itoa(int(s.path.Listener.Port))
+	named := slices.ContainsFunc(s.layers, func(l layer) bool { return l.policy.HasPort(port) })
+	all := s.layers
+	s.layers = all[:0]
+	for _, l := range all {
+		l.Part = l.policy.ListenerPart(l.Level == int(gateway.LevelListener), named, port)
+		switch {
+		case l.policy.Sets(l.Part):
+			s.layers = append(s.layers, l)
+		case !l.policy.OnlyForPorts():
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect on %s", k.kind.Kind, s.path.Element(gateway.LevelListener))
+		}
+	}
 }
 
 // exclude ignores all policies of the path if one keeps the others off it, in some kinds

@@ -91,7 +91,7 @@ func missingTrait(k *policykind.Kind, p *gateway.Path) string {
 			return "the listeners of ListenerSets"
 		case trait == api.ListenerHostname && p.Listener.Hostname == "":
 			return "listeners without a hostname"
-		case trait == api.ListenerTLS && (!p.Listener.TLS() || p.Listener.Passthrough):
+		case trait == api.ListenerTLS && !p.Listener.TerminatesTLS():
 			return "listeners that do not terminate TLS"
 		}
 	}

@@ -150,6 +150,9 @@ func (l *Listener) PlainHTTP() bool { return l.transport() == TransportHTTP }
 // TLS reports whether the listener's protocol is HTTPS or TLS.
 func (l *Listener) TLS() bool { return l.transport() == TransportTLS }
 
+// TerminatesTLS reports whether the listener terminates TLS.
+func (l *Listener) TerminatesTLS() bool { return l.TLS() && !l.Passthrough }
+
 func (l *Listener) udp() bool { return l.transport() == TransportUDP }
 
 // hostnamesAt returns the hostnames of a chain by which routes are on a listener at a rank

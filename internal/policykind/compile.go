@@ -208,7 +208,7 @@ func (c *compiler) targets() {
 		t.Namespaces = api.NamespacesOwn
 	}
 	for i, trait := range t.Listeners {
-		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS, api.ListenerFirst)
+		oneOf(c, at.Child("listeners").Index(i), trait, api.ListenerOwn, api.ListenerHostname, api.ListenerTLS, api.ListenerOwnTLS, api.ListenerFirst)
 	}
 	for i, part := range t.NotShared {
 		oneOf(c, at.Child("notShared").Index(i), part, api.SharedPort, api.SharedPath)
@@ -293,6 +293,15 @@ func (c *compiler) content() {
 		k.directedLists, k.direction = c.fieldPaths(at.Child("lists"), d.Lists, notChecked), c.singlePath(at.Child("field"), d.Field, notChecked)
 		if k.SameTarget == api.Collect || k.RouteContents != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 			c.forbidden(at, "requires a kind without blocks and routeContents that does not collect")
+		}
+	}
+	if l, at := k.ListenerContents, c.spec.Child("listenerContents"); l != nil {
+		k.portItems = c.singlePath(at.Child("ports"), l.Ports, notChecked)
+		k.replaced = subtrees(c.fieldPaths(at.Child("replaced"), l.Replaced, inContent))
+		k.notOwn = subtrees(c.fieldPaths(at.Child("notOwn"), l.NotOwn, inContent))
+		k.onlyOwn = subtrees(c.fieldPaths(at.Child("onlyOwn"), l.OnlyOwn, inContent))
+		if k.RouteContents != nil || k.Directions != nil || !slices.ContainsFunc(k.Lists, func(list api.KeyedList) bool { return list.Path == l.Ports }) {
+			c.forbidden(at, "requires a list of spec.lists with the path of ports, and neither routeContents nor directions")
 		}
 	}
 	if p, at := k.RouteContents, c.spec.Child("routeContents"); p != nil {

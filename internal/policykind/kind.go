@@ -48,8 +48,12 @@ type Kind struct {
 	through          merge.Key   // of Attachment.Through.Field
 	directedLists    []fieldPath // of Directions
 	direction        fieldPath   // the field of their items
-	paths            []profilePath
-	schema           *Schema // nil if unknown
+	portItems        fieldPath   // of ListenerContents.Ports
+
+	replaced, notOwn, onlyOwn []subtree // of ListenerContents
+
+	paths  []profilePath
+	schema *Schema // nil if unknown
 }
 
 type keyedList struct {

@@ -1,6 +1,8 @@
 package policykind_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,4 +77,44 @@ metrics: [{every: 1s, of: [{name: x, match: {mode: IN}, a: 1}, {name: k, match: 
 	only := spec(t, k, onRoute+"logs: [{match: {mode: OUT}, a: 1}]")
 	assert.Empty(t, only.Blocks)
 	assert.False(t, only.Empty(), "it has a rule at waypoints")
+}
+
+// An item for a port is for the listeners on it, where it takes the place of fields of all
+// policies. Some fields are only for the policies on the listener itself, some for others.
+func TestContentForListeners(t *testing.T) {
+	k := mustCompile(t, `
+listenerContents: {ports: ports, replaced: [all.a], notOwn: [all.b, ports.*.b], onlyOwn: [all.c]}
+strategy: {allowed: [patch]}
+lists: [{path: ports, key: port}]`)
+	p := spec(t, k, onRoute+`
+all: {a: 1, b: 2, c: 3, d: 4}
+ports: [{port: 80, a: 5, b: 6}, {port: 90, a: 7}]`)
+	require.NoError(t, p.Invalid)
+	const own, named = true, true
+	for want, part := range map[string]int{
+		"all.a=1 all.b=2 all.d=4": p.ListenerPart(!own, !named, "70"),
+		"all.a=1 all.c=3 all.d=4": p.ListenerPart(own, !named, "70"),
+		"all.b=2 all.d=4":         p.ListenerPart(!own, named, "70"),
+		"all.c=3 all.d=4":         p.ListenerPart(own, named, "70"),
+		"all.b=2 all.d=4 ports.80.a=5 ports.80.b=6 ports.80.port=80": p.ListenerPart(!own, named, "80"),
+		"all.c=3 all.d=4 ports.80.a=5 ports.80.port=80":              p.ListenerPart(own, named, "80"),
+		"all.c=3 all.d=4 ports.90.a=7 ports.90.port=90":              p.ListenerPart(own, named, "90"),
+	} {
+		assert.Equal(t, want, strings.Join(rulesIn(&p.Policy, part), " "))
+	}
+	assert.True(t, p.HasPort("90"))
+	assert.False(t, p.HasPort("70"))
+	assert.False(t, p.OnlyForPorts())
+	assert.True(t, spec(t, k, onRoute+"ports: [{port: 80, a: 5}]").OnlyForPorts())
+	assert.False(t, spec(t, k, onRoute+"all: {c: 3}").OnlyForPorts())
+
+	var many strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&many, "\nf%d: 1", i)
+	}
+	many.WriteString("\nports:")
+	for i := range 50 {
+		fmt.Fprintf(&many, "\n- {port: %d}", i)
+	}
+	assert.ErrorContains(t, spec(t, k, onRoute+many.String()).Invalid, "must have at most 16384 fields for all ports")
 }

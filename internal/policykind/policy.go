@@ -32,6 +32,8 @@ type Policy struct {
 	BareOverrides *merge.Reading
 	// routes are the routes whose paths have each of the Parts.
 	routes []routeIdentifier
+	// ports are those that the items of its ListenerContents are for.
+	ports []string
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
 	// Owners are its owners. They have no namespace here: it is that of the policy, or none.
