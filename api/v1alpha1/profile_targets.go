@@ -22,6 +22,12 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	Workloads []string `json:"workloads,omitempty"`
+	// GatewayLabel is the label of the pods of a Gateway whose value is its name. A selector
+	// of pods by this label alone selects the Gateway in the namespace of the policy, unless
+	// it is a waypoint.
+	//
+	// +optional
+	GatewayLabel string `json:"gatewayLabel,omitempty"`
 	// Kinds lists the kinds that may be targeted. If empty, any kind may be.
 	//
 	// +listType=atomic

@@ -143,6 +143,8 @@ type Target struct {
 	Grant bool
 	// Consumer is set if only traffic from the policy's namespace is affected.
 	Consumer bool
+	// NotWaypoint is set if the target has no effect on a waypoint.
+	NotWaypoint bool
 	// Refused is why the policy may not target this; empty if it may.
 	Refused string
 	// AttachedBy is the reference of the object that attaches the policy to it: ExtensionRef,

@@ -19,6 +19,7 @@ import (
 
 // Kinds that are handled separately.
 const (
+	kindGateway      = "Gateway"
 	kindGatewayClass = "GatewayClass"
 	kindNamespace    = "Namespace"
 	kindService      = "Service"
@@ -48,13 +49,34 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		r.widen()
 	}
 	for _, name := range t.Workloads {
-		if value, at := lookup(root, spec, name); value != nil {
+		value, at := lookup(root, spec, name)
+		switch gateway := r.selectedGateway(value); {
+		case gateway != "":
+			r.addTarget(Target{Ref: api.Ref{Group: api.GatewayGroup, Kind: kindGateway, Namespace: r.policy.Namespace, Name: gateway}, NotWaypoint: true}, at.String())
+		case value != nil:
 			r.selectsWorkloads(at)
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
 		r.addImplicitTarget(root, given)
 	}
+}
+
+// selectedGateway returns the name of the Gateway in the policy's namespace whose pods a
+// selector selects by the label that names it alone, "" if it is another selector.
+func (r *reader) selectedGateway(selector any) string {
+	t := r.kind.Targets
+	fields, _ := selector.(map[string]any)
+	if t.GatewayLabel == "" || len(fields) != 1 || t.Implicit != nil && r.policy.Namespace == t.Implicit.MeshNamespace {
+		return ""
+	}
+	for _, value := range fields { // matchLabels, or labels
+		if all, _ := value.(map[string]any); len(all) == 1 {
+			name, _ := all[t.GatewayLabel].(string)
+			return name
+		}
+	}
+	return ""
 }
 
 // widen removes the sections of targets of whose kind another one has none.
