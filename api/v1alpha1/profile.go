@@ -140,10 +140,17 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	RouteContents *RouteContents `json:"routeContents,omitempty"`
-	// ListenerContents defines which rules of a policy have an effect on which listeners.
+	// Ports is the path of a list, one of lists, whose items are for the listeners on the port
+	// that is their key.
 	//
 	// +optional
-	ListenerContents *ListenerContents `json:"listenerContents,omitempty"`
+	Ports string `json:"ports,omitempty"`
+	// IgnoreOn lists the rules that have no effect on some paths.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	IgnoreOn []IgnoredRules `json:"ignoreOn,omitempty"`
 	// Directions defines the lists with items for one direction of the traffic.
 	//
 	// +optional
@@ -372,31 +379,47 @@ type RouteContents struct {
 	Content string `json:"content"`
 }
 
-// ListenerContents defines rules that have an effect on some listeners only.
+// IgnoredRules is rules that have no effect on some paths. Exactly one of route and where must
+// be set.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.route) != has(self.where)",message="set one of route and where"
 // +kubebuilder:object:generate=true
-type ListenerContents struct {
-	// Ports is the path of a list, one of lists, whose items are for the listeners on the
-	// port that is their key.
+type IgnoredRules struct {
+	// Rules lists the field paths of the rules.
 	//
-	// +kubebuilder:validation:MinLength=1
-	Ports string `json:"ports"`
-	// Replaced lists the fields of all policies of a listener that have no effect there if
-	// one of them has an item for its port.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Rules []string `json:"rules"`
+	// Route is the kind of the routes on whose paths they have no effect.
 	//
-	// +listType=atomic
 	// +optional
-	Replaced []string `json:"replaced,omitempty"`
-	// NotOwn lists the fields that have no effect in a policy on the listener itself, and
-	// OnlyOwn those that have none in other policies.
+	Route string `json:"route,omitempty"`
+	// Where is where they have no effect: in all policies of a path on which several are
+	// (Merged), or one has an item for the port of the listener (PortItem); in a policy on
+	// the listener itself (Listener), or in all others (AboveListener).
 	//
-	// +listType=atomic
 	// +optional
-	NotOwn []string `json:"notOwn,omitempty"`
-	// +listType=atomic
+	Where IgnoredWhere `json:"where,omitempty"`
+	// Target is the kind of the target of the policies of which this is so. If empty, it is
+	// so of all.
+	//
 	// +optional
-	OnlyOwn []string `json:"onlyOwn,omitempty"`
+	Target string `json:"target,omitempty"`
 }
+
+// IgnoredWhere is where rules have no effect.
+//
+// +kubebuilder:validation:Enum=Merged;PortItem;Listener;AboveListener
+type IgnoredWhere string
+
+// The values of IgnoredWhere.
+const (
+	IgnoredMerged        IgnoredWhere = "Merged"
+	IgnoredPortItem      IgnoredWhere = "PortItem"
+	IgnoredListener      IgnoredWhere = "Listener"
+	IgnoredAboveListener IgnoredWhere = "AboveListener"
+)
 
 // ContentDirections defines lists with items for one direction of the traffic: on a path,
 // those for the other one are left out.

@@ -68,7 +68,7 @@ func partOf(p *policykind.Policy, path *gateway.Path) int {
 	switch {
 	case p.Kind.Directions != nil && (path.Gateway == nil || path.Service != nil || isWaypoint(p.Kind, path.Gateway)):
 		return policykind.WaypointPart
-	case path.Route != nil:
+	case p.Kind.RouteContents != nil && path.Route != nil:
 		return p.PartFor(path.Route.Ref())
 	default:
 		return 0
@@ -127,26 +127,35 @@ func (k *kindWalk) buildStack(p *gateway.Path) {
 		})
 	}
 	k.exclude()
-	k.byListener()
+	k.byPlace()
 }
 
-// byListener sets which rules of each policy have an effect on the listener, in some kinds.
-func (k *kindWalk) byListener() {
+// byPlace sets which rules of each policy have an effect at its place, in some kinds, and
+// ignores the policies without any.
+func (k *kindWalk) byPlace() {
 	s := &k.stack
-	if k.kind.ListenerContents == nil || s.path.Listener == nil {
+	if !k.kind.HasPlaces() {
 		return
 	}
-	port := strconv.Itoa(int(s.path.Listener.Port))
-	named := slices.ContainsFunc(s.layers, func(l layer) bool { return l.policy.HasPort(port) })
-	all := s.layers
+	all, port := s.layers, ""
+	if l := s.path.Listener; l != nil {
+		port = strconv.Itoa(int(l.Port))
+	}
+	if !slices.ContainsFunc(all, func(l layer) bool { return l.policy.HasPort(port) }) {
+		port = ""
+	}
 	s.layers = all[:0]
 	for _, l := range all {
-		l.Part = l.policy.ListenerPart(l.Level == int(gateway.LevelListener), named, port)
+		at := policykind.Place{Merged: len(all) > 1, Listener: l.Level == int(gateway.LevelListener), Port: port}
+		if s.path.Route != nil {
+			at.Route = s.path.Route.Kind
+		}
+		l.Part = l.policy.PartAt(at)
 		switch {
-		case l.policy.Sets(l.Part):
+		case l.policy.Sets(l.Part) || l.policy.Empty():
 			s.layers = append(s.layers, l)
 		case !l.policy.OnlyForPorts():
-			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect on %s", k.kind.Kind, s.path.Element(gateway.LevelListener))
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect there", k.kind.Kind)
 		}
 	}
 }

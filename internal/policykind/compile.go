@@ -39,6 +39,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.waypoints()
 	c.strategies()
 	c.content()
+	c.ignoreOn()
 	c.rules()
 	c.groups()
 	c.protection()
@@ -295,15 +296,6 @@ func (c *compiler) content() {
 			c.forbidden(at, "requires a kind without blocks and routeContents that does not collect")
 		}
 	}
-	if l, at := k.ListenerContents, c.spec.Child("listenerContents"); l != nil {
-		k.portItems = c.singlePath(at.Child("ports"), l.Ports, notChecked)
-		k.replaced = subtrees(c.fieldPaths(at.Child("replaced"), l.Replaced, inContent))
-		k.notOwn = subtrees(c.fieldPaths(at.Child("notOwn"), l.NotOwn, inContent))
-		k.onlyOwn = subtrees(c.fieldPaths(at.Child("onlyOwn"), l.OnlyOwn, inContent))
-		if k.RouteContents != nil || k.Directions != nil || !slices.ContainsFunc(k.Lists, func(list api.KeyedList) bool { return list.Path == l.Ports }) {
-			c.forbidden(at, "requires a list of spec.lists with the path of ports, and neither routeContents nor directions")
-		}
-	}
 	if p, at := k.RouteContents, c.spec.Child("routeContents"); p != nil {
 		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), p.Field, notChecked))
 		c.singlePath(at.Child("route"), p.Route, notChecked)
@@ -311,6 +303,33 @@ func (c *compiler) content() {
 		if k.SameTarget == api.Collect || k.Blocks.Bare != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
 			c.forbidden(at, "requires a kind without blocks that does not collect")
 		}
+	}
+}
+
+// ignoreOn compiles which rules have no effect on some paths.
+func (c *compiler) ignoreOn() {
+	k, at := c.kind, c.spec.Child("ignoreOn")
+	if k.Ports != "" {
+		k.portItems = c.singlePath(c.spec.Child("ports"), k.Ports, notChecked)
+		if !slices.ContainsFunc(k.Lists, func(list api.KeyedList) bool { return list.Path == k.Ports }) {
+			c.invalid(c.spec.Child("ports"), k.Ports, "must be the path of one of spec.lists")
+		}
+	}
+	for i, e := range k.IgnoreOn {
+		at := at.Index(i)
+		k.ignoredOn = append(k.ignoredOn, subtrees(c.fieldPaths(at.Child("rules"), e.Rules, anywhere)))
+		oneOf(c, at.Child("where"), e.Where, "", api.IgnoredMerged, api.IgnoredPortItem, api.IgnoredListener, api.IgnoredAboveListener)
+		switch {
+		case (e.Route == "") == (e.Where == ""):
+			c.invalid(at, e.Route, "set one of route and where")
+		case e.Route != "" && !slices.Contains(k.ignoringRoutes, e.Route):
+			k.ignoringRoutes = append(k.ignoringRoutes, e.Route)
+		}
+		k.ignoresMerged = k.ignoresMerged || e.Where == api.IgnoredMerged
+		k.ignoresListener = k.ignoresListener || e.Where == api.IgnoredListener || e.Where == api.IgnoredAboveListener
+	}
+	if k.HasPlaces() && (k.SameTarget == api.Collect || k.RouteContents != nil || k.Directions != nil) {
+		c.forbidden(at, "requires a kind without routeContents and directions that does not collect")
 	}
 }
 

@@ -48,12 +48,13 @@ type Kind struct {
 	through          merge.Key   // of Attachment.Through.Field
 	directedLists    []fieldPath // of Directions
 	direction        fieldPath   // the field of their items
-	portItems        fieldPath   // of ListenerContents.Ports
-
-	replaced, notOwn, onlyOwn []subtree // of ListenerContents
-
-	paths  []profilePath
-	schema *Schema // nil if unknown
+	portItems        fieldPath   // Ports
+	ignoredOn        [][]subtree // the rules of IgnoreOn
+	ignoringRoutes   []string    // the kinds of routes in it
+	ignoresMerged    bool        // it has Merged
+	ignoresListener  bool        // it has Listener or AboveListener
+	paths            []profilePath
+	schema           *Schema // nil if unknown
 }
 
 type keyedList struct {

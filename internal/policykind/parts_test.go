@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -79,28 +80,34 @@ metrics: [{every: 1s, of: [{name: x, match: {mode: IN}, a: 1}, {name: k, match: 
 	assert.False(t, only.Empty(), "it has a rule at waypoints")
 }
 
-// An item for a port is for the listeners on it, where it takes the place of fields of all
-// policies. Some fields are only for the policies on the listener itself, some for others.
-func TestContentForListeners(t *testing.T) {
+// Rules that have no effect at some places, and items for the listeners of a port.
+func TestPlaces(t *testing.T) {
 	k := mustCompile(t, `
-listenerContents: {ports: ports, replaced: [all.a], notOwn: [all.b, ports.*.b], onlyOwn: [all.c]}
+ports: ports
+ignoreOn:
+- {where: PortItem, rules: [all.a]}
+- {where: Listener, rules: [all.b, ports.*.b]}
+- {where: AboveListener, rules: [all.c]}
+- {where: Merged, rules: [all.e], target: HTTPRoute}
+- {where: Merged, rules: [all.d], target: Gateway}
+- {route: GRPCRoute, rules: [all.d]}
 strategy: {allowed: [patch]}
 lists: [{path: ports, key: port}]`)
 	p := spec(t, k, onRoute+`
-all: {a: 1, b: 2, c: 3, d: 4}
+all: {a: 1, b: 2, c: 3, d: 4, e: 5}
 ports: [{port: 80, a: 5, b: 6}, {port: 90, a: 7}]`)
 	require.NoError(t, p.Invalid)
-	const own, named = true, true
-	for want, part := range map[string]int{
-		"all.a=1 all.b=2 all.d=4": p.ListenerPart(!own, !named, "70"),
-		"all.a=1 all.c=3 all.d=4": p.ListenerPart(own, !named, "70"),
-		"all.b=2 all.d=4":         p.ListenerPart(!own, named, "70"),
-		"all.c=3 all.d=4":         p.ListenerPart(own, named, "70"),
-		"all.b=2 all.d=4 ports.80.a=5 ports.80.b=6 ports.80.port=80": p.ListenerPart(!own, named, "80"),
-		"all.c=3 all.d=4 ports.80.a=5 ports.80.port=80":              p.ListenerPart(own, named, "80"),
-		"all.c=3 all.d=4 ports.90.a=7 ports.90.port=90":              p.ListenerPart(own, named, "90"),
+	for want, at := range map[string]policykind.Place{
+		"all.a=1 all.b=2 all.d=4 all.e=5":                                    {},
+		"all.a=1 all.c=3 all.d=4 all.e=5":                                    {Route: "HTTPRoute", Listener: true},
+		"all.b=2 all.d=4 all.e=5":                                            {Port: "70"},
+		"all.c=3 all.d=4 all.e=5":                                            {Port: "70", Listener: true},
+		"all.b=2 all.d=4 all.e=5 ports.80.a=5 ports.80.b=6 ports.80.port=80": {Port: "80"},
+		"all.c=3 all.e=5 ports.80.a=5 ports.80.port=80":                      {Port: "80", Listener: true, Route: "GRPCRoute"},
+		"all.c=3 ports.90.a=7 ports.90.port=90":                              {Port: "90", Listener: true, Route: "GRPCRoute", Merged: true},
+		"all.a=1 all.b=2 all.d=4":                                            {Merged: true},
 	} {
-		assert.Equal(t, want, strings.Join(rulesIn(&p.Policy, part), " "))
+		assert.Equal(t, want, strings.Join(rulesIn(&p.Policy, p.PartAt(at)), " "))
 	}
 	assert.True(t, p.HasPort("90"))
 	assert.False(t, p.HasPort("70"))

@@ -32,7 +32,7 @@ type Policy struct {
 	BareOverrides *merge.Reading
 	// routes are the routes whose paths have each of the Parts.
 	routes []routeIdentifier
-	// ports are those that the items of its ListenerContents are for.
+	// ports are those that it has items for (Kind.Ports).
 	ports []string
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool

@@ -54,7 +54,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.unset(root, spec)
 		r.blocks(root, spec)
 		r.routeContents(root, spec)
-		r.listenerContents(root)
+		r.places(root)
 		r.backends(spec)
 		p.Backends = sortedBackends(p.Backends)
 	}
