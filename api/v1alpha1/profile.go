@@ -105,6 +105,13 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	ShortPaths bool `json:"shortPaths,omitempty"`
+	// Routes lists the kinds of routes that paths go through. It defaults to those among the
+	// kinds that may be targeted, and without any to all.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Routes []string `json:"routes,omitempty"`
 
 	// Targets defines the fields of the target references and the allowed targets.
 	//
@@ -153,6 +160,12 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Ignore []string `json:"ignore,omitempty"`
+	// IgnoreOn lists the rules that have no effect on some paths.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	IgnoreOn []IgnoredRules `json:"ignoreOn,omitempty"`
 	// Blocks defines the fields with the defaults and overrides. If empty, the whole
 	// content is bare rules.
 	//
@@ -396,6 +409,33 @@ type ListenerContents struct {
 	// +listType=atomic
 	// +optional
 	OnlyOwn []string `json:"onlyOwn,omitempty"`
+}
+
+// IgnoredRules is rules that have no effect on some paths. Exactly one of route and merged
+// must be set.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.route) != has(self.merged)",message="set one of route and merged"
+// +kubebuilder:object:generate=true
+type IgnoredRules struct {
+	// Rules lists the field paths of the rules.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Rules []string `json:"rules"`
+	// Route is the kind of the routes on whose paths they have no effect.
+	//
+	// +optional
+	Route string `json:"route,omitempty"`
+	// Target is the kind of the target of the policies of which this is so. If empty, it is
+	// so of all.
+	//
+	// +optional
+	Target string `json:"target,omitempty"`
+	// Merged is set if they have no effect on paths with policies at several places.
+	//
+	// +optional
+	Merged bool `json:"merged,omitempty"`
 }
 
 // ContentDirections defines lists with items for one direction of the traffic: on a path,

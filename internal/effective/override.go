@@ -47,7 +47,7 @@ func (e *Effective) AppendOverrides(to []Override) []Override {
 
 // HasOverrides reports whether a layer has blocks that are applied as overrides.
 func HasOverrides(l *merge.Layer) bool {
-	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
+	return slices.ContainsFunc(l.In(l.Part), func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
 // isRepeated reports whether an earlier layer has the same policy with the same reading:
@@ -61,8 +61,9 @@ func (e *Effective) isRepeated(layer int) bool {
 // an Override that has what is common to its rules.
 func OverrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	return func(yield func(Override, *merge.Rules) bool) {
-		for i := range l.Blocks {
-			b := &l.Blocks[i]
+		blocks := l.In(l.Part)
+		for i := range blocks {
+			b := &blocks[i]
 			as := l.Reading(b)
 			if as.Block != merge.Overrides {
 				continue
@@ -117,7 +118,7 @@ func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 // same value, atomic if it was, with the same condition or with none.
 func (e *Effective) Sets(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == o.Policy && gateway.Level(l.Level) <= o.Level
+		return l.Policy == o.Policy && l.Part == 0 && gateway.Level(l.Level) <= o.Level
 	}) {
 		return true // it is the same version of the policy
 	}

@@ -347,6 +347,7 @@ func (c *compiler) rules() {
 	k.falseIsUnset = c.fieldPaths(c.spec.Child("falseIsUnset"), k.FalseIsUnset, notChecked)
 	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates, anywhere))
 	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives, anywhere))
+	c.ignoreOn()
 	for i, l := range k.Lists {
 		at := c.spec.Child("lists").Index(i)
 		list := keyedList{path: c.fieldPath(at.Child("path"), l.Path, anywhere), defaultKey: l.Default}
@@ -369,6 +370,20 @@ func (c *compiler) rules() {
 	}
 	if k.rulesAreLeaves && len(k.Rules) > 0 {
 		c.forbidden(c.spec.Child("rules"), "the rules of a kind with strategy patch are its leaves; remove rules, or the strategy")
+	}
+}
+
+func (c *compiler) ignoreOn() {
+	k, all := c.kind, c.spec.Child("ignoreOn")
+	for i, e := range k.IgnoreOn {
+		at := all.Index(i)
+		k.ignoredOn = append(k.ignoredOn, subtrees(c.fieldPaths(at.Child("rules"), e.Rules, anywhere)))
+		if (e.Route == "") != e.Merged {
+			c.invalid(at, e.Route, "set one of route and merged")
+		}
+	}
+	if len(k.IgnoreOn) > 0 && (k.SameTarget == api.Collect || k.RouteContents != nil || k.ListenerContents != nil || k.Directions != nil) {
+		c.forbidden(all, "requires a kind without routeContents and directions that does not collect")
 	}
 }
 

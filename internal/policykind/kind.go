@@ -45,6 +45,7 @@ type Kind struct {
 	content          fieldPath
 	nonContent       []fieldPath // fields of spec that are not content
 	ignored          []fieldPath // fields of the content that are ignored
+	ignoredOn        [][]subtree // the rules of IgnoreOn
 	through          merge.Key   // of Attachment.Through.Field
 	directedLists    []fieldPath // of Directions
 	direction        fieldPath   // the field of their items

@@ -55,6 +55,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.blocks(root, spec)
 		r.routeContents(root, spec)
 		r.listenerContents(root)
+		r.ignoreOn()
 		r.backends(spec)
 		p.Backends = sortedBackends(p.Backends)
 	}

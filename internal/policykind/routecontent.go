@@ -84,6 +84,30 @@ func (r *reader) routeContents(root *field.Path, spec map[string]any) {
 	p.Blocks, p.fields.blocks = blocks, places
 }
 
+// PartMerged returns which of the policy's Parts applies where policies are merged, 0 if its
+// Blocks do.
+func (p *Policy) PartMerged() int {
+	return slices.IndexFunc(p.Kind.IgnoreOn, func(e api.IgnoredRules) bool { return e.Merged }) + 1
+}
+
+// ignoreOn adds the parts of the policy without the rules that have no effect on some paths.
+func (r *reader) ignoreOn() {
+	p := r.policy
+	for i, e := range r.kind.IgnoreOn {
+		var part []merge.Rules
+		applies := e.Target == "" || slices.ContainsFunc(p.Targets, func(t Target) bool { return t.Ref.Kind == e.Target })
+		for _, b := range p.Blocks {
+			b.Rules = slices.DeleteFunc(slices.Clone(b.Rules), func(rule merge.Rule) bool {
+				return applies && slices.ContainsFunc(r.kind.ignoredOn[i], func(s subtree) bool { return s.contains(rule.Key) })
+			})
+			if len(b.Rules) > 0 {
+				part = append(part, b)
+			}
+		}
+		p.Parts, p.routes = append(p.Parts, part), append(p.routes, routeIdentifier{kind: e.Route})
+	}
+}
+
 // withBlocks returns the block of a part, if it has rules, with the rules of the policy's
 // block that it does not replace.
 func withBlocks(part, all []merge.Rules) []merge.Rules {
