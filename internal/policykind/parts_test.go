@@ -118,3 +118,25 @@ ports: [{port: 80, a: 5, b: 6}, {port: 90, a: 7}]`)
 	}
 	assert.ErrorContains(t, spec(t, k, onRoute+many.String()).Invalid, "must have at most 16384 fields for all ports")
 }
+
+// Rules that have no effect on some paths are left out of a part: on the paths of a kind of
+// routes, or where policies are merged; for policies with one kind of target alone.
+func TestIgnoreOn(t *testing.T) {
+	k := mustCompile(t, `
+ignoreOn:
+- {rules: [a, deep.x], route: GRPCRoute}
+- {rules: [b], route: TLSRoute, target: Service}
+- {rules: [c], merged: true}
+strategy: {allowed: [patch]}`)
+	p := spec(t, k, onRoute+"a: 1\nb: 2\nc: 3\ndeep: {x: 4, z: 5}")
+	require.NoError(t, p.Invalid)
+	on := func(kind string) []string {
+		return rulesIn(&p.Policy, p.PartFor(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: "app", Name: "r"}))
+	}
+	all := []string{"a=1", "b=2", "c=3", "deep.x=4", "deep.z=5"}
+	assert.Equal(t, []string{"b=2", "c=3", "deep.z=5"}, on("GRPCRoute"))
+	assert.Equal(t, all, on("TLSRoute"), "its target is another kind")
+	assert.Equal(t, all, on("HTTPRoute"))
+	assert.Equal(t, []string{"a=1", "b=2", "deep.x=4", "deep.z=5"}, rulesIn(&p.Policy, p.PartMerged()))
+	assert.Zero(t, spec(t, mustCompile(t, ""), onRoute+"a: 1").PartMerged())
+}
