@@ -105,6 +105,13 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	ShortPaths bool `json:"shortPaths,omitempty"`
+	// Routes lists the kinds of routes that paths go through. It defaults to those among the
+	// kinds that may be targeted, and without any to all.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Routes []string `json:"routes,omitempty"`
 
 	// Targets defines the fields of the target references and the allowed targets.
 	//
@@ -145,12 +152,6 @@ type PolicyProfileSpec struct {
 	//
 	// +optional
 	Ports string `json:"ports,omitempty"`
-	// IgnoreOn lists the rules that have no effect on some paths.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	IgnoreOn []IgnoredRules `json:"ignoreOn,omitempty"`
 	// Directions defines the lists with items for one direction of the traffic.
 	//
 	// +optional
@@ -160,6 +161,12 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Ignore []string `json:"ignore,omitempty"`
+	// IgnoreOn lists the rules that have no effect on some paths.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	IgnoreOn []IgnoredRules `json:"ignoreOn,omitempty"`
 	// Blocks defines the fields with the defaults and overrides. If empty, the whole
 	// content is bare rules.
 	//

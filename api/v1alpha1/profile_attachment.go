@@ -23,8 +23,8 @@ type ProfileAttachment struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Annotation string `json:"annotation,omitempty"`
-	// Through attaches a policy to the objects that are attached by their parametersRef to a
-	// policy of another kind that names it.
+	// Through attaches a policy without a target to the objects that are attached by their
+	// parametersRef to a policy of another kind that names it.
 	//
 	// +optional
 	Through *AttachedThrough `json:"through,omitempty"`

@@ -79,12 +79,19 @@ type ProfileTargets struct {
 	// +optional
 	EqualSections []string `json:"equalSections,omitempty"`
 	// AllBackends lists the controllers for which a policy on a backend of a rule has no
-	// effect there, unless each backend of the rule has it, or one with the same rules.
+	// effect there, unless each backend of the rule has it, or one with the same rules; a
+	// policy that is attached by an annotation, unless the Services of the rule have the same
+	// annotations of its domain.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	AllBackends []string `json:"allBackends,omitempty"`
+	// AnyBackendWith is the kind of a parametersRef of a gateway, or of its GatewayClass,
+	// with which allBackends does not apply to the gateway.
+	//
+	// +optional
+	AnyBackendWith string `json:"anyBackendWith,omitempty"`
 	// NumberedSections lists the controllers for which the section of a Service may be the
 	// number of a port.
 	//
@@ -170,8 +177,8 @@ type TargetKind struct {
 	//
 	// +optional
 	Section SectionType `json:"section,omitempty"`
-	// Of is the kind of the core group that an object of this kind stands for, by its name:
-	// such a target counts where no policy targets that object itself.
+	// Of is the kind of the same group on whose object of the same name a target of this
+	// kind counts.
 	//
 	// +optional
 	Of string `json:"of,omitempty"`

@@ -510,6 +510,11 @@ func (in *PolicyProfileSpec) DeepCopyInto(out *PolicyProfileSpec) {
 		*out = make([]LevelName, len(*in))
 		copy(*out, *in)
 	}
+	if in.Routes != nil {
+		in, out := &in.Routes, &out.Routes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Targets.DeepCopyInto(&out.Targets)
 	in.Attachment.DeepCopyInto(&out.Attachment)
 	if in.Waypoints != nil {
@@ -527,13 +532,6 @@ func (in *PolicyProfileSpec) DeepCopyInto(out *PolicyProfileSpec) {
 		*out = new(RouteContents)
 		**out = **in
 	}
-	if in.IgnoreOn != nil {
-		in, out := &in.IgnoreOn, &out.IgnoreOn
-		*out = make([]IgnoredRules, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
 	if in.Directions != nil {
 		in, out := &in.Directions, &out.Directions
 		*out = new(ContentDirections)
@@ -543,6 +541,13 @@ func (in *PolicyProfileSpec) DeepCopyInto(out *PolicyProfileSpec) {
 		in, out := &in.Ignore, &out.Ignore
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.IgnoreOn != nil {
+		in, out := &in.IgnoreOn, &out.IgnoreOn
+		*out = make([]IgnoredRules, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	in.Blocks.DeepCopyInto(&out.Blocks)
 	in.Strategy.DeepCopyInto(&out.Strategy)

@@ -118,7 +118,7 @@ func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 // same value, atomic if it was, with the same condition or with none.
 func (e *Effective) Sets(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == o.Policy && gateway.Level(l.Level) <= o.Level
+		return l.Policy == o.Policy && l.Part == 0 && gateway.Level(l.Level) <= o.Level
 	}) {
 		return true // it is the same version of the policy
 	}

@@ -84,16 +84,25 @@ func shapeOf(k *policykind.Kind) *shape {
 	s.mesh = s.levels.has(gateway.LevelServiceNamespace) || s.levels.has(gateway.LevelService)
 	s.gateway = !s.mesh || s.levels&(levelsOf(gateway.LevelServiceNamespace)-levelsOf(gateway.LevelGatewayClass)) != 0
 	s.gatewayEnd, s.meshEnd = s.ends()
-	for _, t := range k.Targets.Kinds {
-		if t.Kind == "*" {
-			s.routes = nil
-			break
-		}
-		if gateway.IsRoute(api.PolicyKind{Group: t.Group, Kind: t.Kind}) {
-			s.routes = append(s.routes, t.Kind)
-		}
+	if s.routes = k.Routes; len(s.routes) == 0 {
+		s.routes = targetedRoutes(k)
 	}
 	return s
+}
+
+// targetedRoutes returns the kinds of routes that policies of a kind list as targets, nil if
+// they may target all.
+func targetedRoutes(k *policykind.Kind) []string {
+	var out []string
+	for _, t := range k.Targets.Kinds {
+		if t.Kind == "*" {
+			return nil
+		}
+		if gateway.IsRoute(api.PolicyKind{Group: t.Group, Kind: t.Kind}) {
+			out = append(out, t.Kind)
+		}
+	}
+	return out
 }
 
 // join gives levels the number of the first one.

@@ -2,8 +2,10 @@ package effective
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -182,7 +184,7 @@ func (k *kindWalk) exclude() {
 		}
 		partial := k.unread.all && l.Level >= int(gateway.LevelBackend) && !k.onAllBackends(l.policy)
 		if partial {
-			s.shared = fmt.Sprintf("policies of kind %s have no effect on a rule if not all its backends have them: %s does not read them", k.kind.Kind, s.path.Gateway.Ref())
+			s.shared = fmt.Sprintf("policies of kind %s have no effect on a rule if %s: %s does not read them", k.kind.Kind, k.partialReason(), s.path.Gateway.Ref())
 		}
 		if s.held || several || older || partial {
 			s.ignored = append(s.ignored, l.policy)
@@ -192,17 +194,49 @@ func (k *kindWalk) exclude() {
 	}
 }
 
+// partialReason returns when policies have no effect on a rule, at some gateways.
+func (k *kindWalk) partialReason() string {
+	if domain := k.kind.AnnotationDomain(); domain != "" {
+		return "not all its Services have the same annotations " + domain + "*"
+	}
+	return "not all its backends have them"
+}
+
 // onAllBackends reports whether each backend of the rule of the path has a policy, or one
-// with the same rules.
+// with the same rules; in kinds that are attached by an annotation, whether all its Services
+// have the same ones.
 func (k *kindWalk) onAllBackends(p *policykind.Policy) bool {
 	path := &k.stack.path
 	if path.Route == nil {
 		return true
 	}
+	if domain := k.kind.AnnotationDomain(); domain != "" {
+		return k.annotatedAlike(domain)
+	}
 	for _, b := range path.Route.Rules[path.Rule].Backends {
 		if !slices.ContainsFunc(k.attached(b.Object), func(a attachment) bool {
 			return a.policy.SameRules(p) && (a.target.Whole() || onPort(k.view, k.unread.numbers, &a.target, b.Object, b.Port))
 		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// annotatedAlike reports whether the Services of the rule of the path that exist have the
+// same annotations of a domain.
+func (k *kindWalk) annotatedAlike(domain string) bool {
+	path, first := &k.stack.path, map[string]string(nil)
+	for _, b := range path.Route.Rules[path.Rule].Backends {
+		service, ok := k.view.Get(b.Object).(*gateway.Service)
+		if !ok || !reaches(k.view, path.Route, b.Object) {
+			continue
+		}
+		own := maps.Clone(service.Annotations)
+		maps.DeleteFunc(own, func(name, _ string) bool { return !strings.HasPrefix(name, domain) })
+		if first == nil {
+			first = own
+		} else if !maps.Equal(first, own) {
 			return false
 		}
 	}

@@ -193,7 +193,35 @@ spec: {ports: [{port: 80}]}`
 		}
 		at := outcomeOf(t, v, api.Ref{Group: "example.com", Kind: "Whole", Namespace: "infra", Name: "w"}).Targets
 		assert.Equal(t, []api.Target{{Target: gatewayRef("g"), AttachedBy: "group.name of Probe infra/p", Accepted: true}}, at)
+		v = v.With(putChange(t, v, policyDoc("Whole", "infra", "w", "targetRef: {group: '', kind: Service, name: other}\nb: gateway")))
+		at = outcomeOf(t, v, api.Ref{Group: "example.com", Kind: "Whole", Namespace: "infra", Name: "w"}).Targets
+		assert.Equal(t, "a Whole with a target cannot be attached by group.name of Probe infra/p", at[1].Refused)
 	}
+}
+
+// Rules that have no effect where policies are merged: an override of the class is gone once
+// the gateway has a policy, and one without any other rule has no effect. Paths go through
+// the listed kinds of routes, whatever the targets are.
+func TestIgnoredWhereMerged(t *testing.T) {
+	profile := worlds.ClassProfileDoc("inherited", "Probe", `
+levels: [GatewayClass, Gateway]
+routes: [TLSRoute]
+targets: {fields: [targetRefs], namespaces: free, classFrom: ["*"]}
+blocks: {bare: {field: mode, overrides: [""], levels: [GatewayClass]}}
+ignoreOn: [{rules: [m], where: Merged}]
+strategy: {allowed: [patch]}`)
+	on := func(name, spec string) string { return policyDoc("Probe", "infra", name, spec) }
+	objects := docs(profile, "kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), on("high", "targetRefs: [{kind: GatewayClass, name: c}]\nm: 1\na: 1"))
+	alone := walked(t, world(t, objects), effective.Scope{All: true})[0]
+	assert.Equal(t, map[string]any{"a": int64(1), "m": int64(1)}, alone.Spec())
+	v := world(t, docs(objects, on("low", "targetRefs: [{kind: Gateway, name: g}]\nm: 2")))
+	e := walked(t, v, effective.Scope{All: true})[0]
+	assert.Equal(t, map[string]any{"a": int64(1)}, e.Spec())
+	overrides := alone.AppendOverrides(nil)
+	assert.Equal(t, []bool{true, false}, []bool{e.Sets(overrides[0]), e.Sets(overrides[1])})
+	low := outcomeOf(t, v, probeRef("infra", "low"))
+	assert.Equal(t, api.NoPath, low.State)
+	assert.Equal(t, "no field that this Probe sets has an effect there", low.Message)
 }
 
 // Bare rules that are overrides at some levels only: those of the class and not those of the

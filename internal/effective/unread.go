@@ -38,14 +38,22 @@ type unread struct {
 
 // at sets which policies of a kind have no effect at a gateway: all if its controller does
 // not read them, those of the mesh and of namespaces if a waypoint does not.
-func (u *unread) at(k *policykind.Kind, g *gateway.Gateway, controller string) {
-	u.equal, u.all, u.numbers = !k.PrefersSections(controller), k.NeedsAllBackends(controller), k.NumbersPorts(controller)
+func (u *unread) at(v *snapshot.View, k *policykind.Kind, g *gateway.Gateway, controller string) {
+	u.equal, u.numbers = !k.PrefersSections(controller), k.NumbersPorts(controller)
+	u.all = k.NeedsAllBackends(controller) && !hasParameters(v, g, k.Targets.AnyBackendWith)
 	switch {
 	case controller != "" && !k.ReadBy(controller):
 		u.levels, u.controller = allLevels, controller
 	case isWaypoint(k, g) && k.Waypoints.TargetedOnly:
 		u.levels = levelsOf(gateway.LevelMesh, gateway.LevelGatewayNamespace, gateway.LevelServiceNamespace)
 	}
+}
+
+// hasParameters reports whether the parametersRef of a gateway or of its class is to an object
+// of a kind, "" for none.
+func hasParameters(v *snapshot.View, g *gateway.Gateway, kind string) bool {
+	class, ok := v.Get((&gateway.Class{Name: g.Class}).Ref()).(*gateway.Class)
+	return kind != "" && (g.Parameters.Kind == kind || ok && class.Parameters.Kind == kind)
 }
 
 // onService ignores the policies on the waypoint of a service of another namespace, in some

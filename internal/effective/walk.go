@@ -128,7 +128,7 @@ func (w *walk) enterGateway(g *gateway.Gateway, kinds []kindWalk) {
 	w.enter(gateway.LevelGateway, g.Ref(), kinds)
 	controller := controllerOf(w.view, g)
 	for i := range kinds {
-		kinds[i].unread.at(kinds[i].kind, g, controller)
+		kinds[i].unread.at(w.view, kinds[i].kind, g, controller)
 	}
 }
 

@@ -85,6 +85,11 @@ func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
 		for _, k := range []api.PolicyKind{before.Parameters.PolicyKind(), after.Parameters.PolicyKind()} {
 			kinds = append(append(kinds, k), ev.before.AttachedThrough(k)...)
 		}
+		for _, k := range ev.before.Kinds() {
+			if k.Targets.AnyBackendWith != "" {
+				kinds = append(kinds, k.Ref())
+			}
+		}
 	}
 	if maps.Equal(before.Labels, after.Labels) {
 		return kinds, true

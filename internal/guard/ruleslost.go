@@ -35,6 +35,7 @@ type lossWay int
 const (
 	lossDetached  lossWay = iota // the policy is not on the path any more
 	lossCondition                // a condition of it is not met any more
+	lossIgnored                  // it has no effect on the path
 	lossUnset                    // another policy unsets it
 	lossReplaced                 // another policy sets it
 	lossAtomic                   // its rules are atomic, and others are in force
@@ -137,6 +138,10 @@ func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 		return key, false
 	}
 	l := p.After.Outcomes[i].LostAt(r.key)
+	if l == nil && !slices.ContainsFunc(p.After.Outcomes[i].Blocks(), func(b merge.Rules) bool { return b.At(r.key) != nil }) {
+		key.way = lossIgnored
+		return key, r.block == merge.Overrides
+	}
 	if l == nil {
 		key.way = lossCondition
 		return key, r.block == merge.Overrides && !r.gone

@@ -170,6 +170,10 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	switch {
 	case l.way == lossCondition:
 		return it + " has a condition that is not met any more", "leave what its condition reads as it was to keep " + l.kept()
+	case l.way == lossIgnored && l.on.After.Path.Route != nil:
+		return fmt.Sprintf("%s has no effect on a %s", it, l.on.After.Path.Route.Kind), ""
+	case l.way == lossIgnored:
+		return it + " has no effect beside another policy", ""
 	case policy == object:
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:

@@ -44,6 +44,12 @@ func (k *Kind) NeedsAllBackends(controller string) bool {
 	return matchesController(k.Targets.AllBackends, controller)
 }
 
+// AnnotationDomain returns the domain of the annotation that attaches policies of the kind,
+// with the slash, or "".
+func (k *Kind) AnnotationDomain() string {
+	return k.Attachment.Annotation[:strings.Index(k.Attachment.Annotation, "/")+1]
+}
+
 // ReadBy reports whether gateways whose GatewayClass has a controller, one that
 // KnownController reports, read policies of the kind (SEMANTICS section 1).
 func (k *Kind) ReadBy(controller string) bool {

@@ -152,9 +152,8 @@ type Target struct {
 	// the policy names the target.
 	AttachedBy string
 	// Rule is the position of the rule with the filter that is an ExtensionRef, and Place
-	// that of the reference among those of the rule. For another target, Place is -1 if its
-	// reference is to an object that stands for it, and 1 for a GatewayClass whose policy
-	// takes the place of those of its Gateways.
+	// that of the reference among those of the rule. For another target, Place is 1 for a
+	// GatewayClass whose policy takes the place of those of its Gateways.
 	Rule, Place int
 }
 

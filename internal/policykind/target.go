@@ -286,7 +286,7 @@ func (r *targetReader) checkAllowed(t *Target) {
 	}
 	r.readSection(t, kind.Section)
 	if kind.Of != "" {
-		t.Ref.Group, t.Ref.Kind, t.Place = "", kind.Of, -1
+		t.Ref.Kind = kind.Of
 	}
 	namespace := cmp.Or(r.stringField("namespace"), r.kind.Targets.DefaultNamespace)
 	switch {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -47,7 +48,15 @@ func (v *View) parameters(object, to api.Ref, yield func(api.Ref, policykind.Tar
 		place = 1
 	}
 	for _, k := range v.attached {
-		if named, by, ok := k.NamedBy(p); ok && !yield(named, policykind.Target{Ref: object, AttachedBy: by, Place: place}) {
+		named, by, ok := k.NamedBy(p)
+		if !ok {
+			continue
+		}
+		t := policykind.Target{Ref: object, AttachedBy: by, Place: place}
+		if o, ok := v.Get(named).(*policykind.Policy); ok && len(o.Targets) > 0 {
+			t.Refused = fmt.Sprintf("a %s with a target cannot be attached by %s", k.Kind, by)
+		}
+		if !yield(named, t) {
 			return
 		}
 	}
