@@ -78,6 +78,12 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	EqualSections []string `json:"equalSections,omitempty"`
+	// WholeBackends lists the controllers that do not read the sections of backends.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	WholeBackends []string `json:"wholeBackends,omitempty"`
 	// AllBackends lists the controllers for which a policy on a backend of a rule has no
 	// effect there, unless each backend of the rule has it, or one with the same rules; a
 	// policy that is attached by an annotation, unless the Services of the rule have the same

@@ -827,6 +827,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.WholeBackends != nil {
+		in, out := &in.WholeBackends, &out.WholeBackends
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.AllBackends != nil {
 		in, out := &in.AllBackends, &out.AllBackends
 		*out = make([]string, len(*in))

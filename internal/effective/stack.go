@@ -125,7 +125,7 @@ func (k *kindWalk) buildStack(p *gateway.Path) {
 	}
 	if p.Backend != nil && !sameService(*p) {
 		k.addSections(k.onBackend(p), gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
-			return onPort(k.view, k.unread.numbers, t, p.Backend.Object, p.Backend.Port)
+			return k.unread.whole || onPort(k.view, k.unread.numbers, t, p.Backend.Object, p.Backend.Port)
 		})
 	}
 	k.exclude()

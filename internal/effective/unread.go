@@ -31,6 +31,7 @@ type unread struct {
 	noWaypoint string // why the service has no waypoint, if policies on it need one
 	foreign    bool   // policies on the waypoint do not count for the service
 	equal      bool   // a section of a backend is not preferred to all of it
+	whole      bool   // sections of backends are not read
 	all        bool   // a policy on a backend counts only if all of the rule have it
 	numbers    bool   // a section of a Service may be the number of a port
 	text       string // of the reason, once it is known
@@ -39,7 +40,7 @@ type unread struct {
 // at sets which policies of a kind have no effect at a gateway: all if its controller does
 // not read them, those of the mesh and of namespaces if a waypoint does not.
 func (u *unread) at(v *snapshot.View, k *policykind.Kind, g *gateway.Gateway, controller string) {
-	u.equal, u.numbers = !k.PrefersSections(controller), k.NumbersPorts(controller)
+	u.equal, u.whole, u.numbers = !k.PrefersSections(controller), !k.ReadsSections(controller), k.NumbersPorts(controller)
 	u.all = k.NeedsAllBackends(controller) && !hasParameters(v, g, k.Targets.AnyBackendWith)
 	switch {
 	case controller != "" && !k.ReadBy(controller):

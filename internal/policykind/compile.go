@@ -31,6 +31,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.groupKind()
 	c.controllers(c.spec.Child("controllers"), p.Controllers)
 	c.controllers(c.spec.Child("targets", "equalSections"), p.Targets.EqualSections)
+	c.controllers(c.spec.Child("targets", "wholeBackends"), p.Targets.WholeBackends)
 	c.controllers(c.spec.Child("targets", "allBackends"), p.Targets.AllBackends)
 	c.controllers(c.spec.Child("targets", "numberedSections"), p.Targets.NumberedSections)
 	c.levels()

@@ -32,6 +32,11 @@ func (k *Kind) PrefersSections(controller string) bool {
 	return !matchesController(k.Targets.EqualSections, controller)
 }
 
+// ReadsSections reports whether gateways with a controller read the section of a backend.
+func (k *Kind) ReadsSections(controller string) bool {
+	return !matchesController(k.Targets.WholeBackends, controller)
+}
+
 // NumbersPorts reports whether gateways with a controller take the section of a Service as
 // the number of a port if it is one.
 func (k *Kind) NumbersPorts(controller string) bool {
