@@ -322,7 +322,7 @@ func (k *kindWalk) addSections(all []attachment, object, section gateway.Level, 
 		a := &all[i]
 		switch {
 		case a.target.Consumer && a.policy.Namespace != s.client, a.target.AttachedBy == policykind.ExtensionRef:
-		case a.target.NotWaypoint && isWaypoint(k.kind, s.path.Gateway):
+		case a.policy.SelectsPods && object == gateway.LevelGateway && isWaypoint(k.kind, s.path.Gateway):
 			s.ignored, s.shared = append(s.ignored, a.policy), fmt.Sprintf("policies of kind %s that select pods have no effect at waypoint %s", k.kind.Kind, s.path.Gateway.Ref())
 		case a.target.Whole():
 			if !k.shape.levels.has(object) {

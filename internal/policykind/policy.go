@@ -34,6 +34,8 @@ type Policy struct {
 	routes []routeIdentifier
 	// ports are those that it has items for (Kind.Ports).
 	ports []string
+	// SelectsPods is set if it selects the pods of a gateway: it has no effect on a waypoint.
+	SelectsPods bool
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
 	// Owners are its owners. They have no namespace here: it is that of the policy, or none.
@@ -104,7 +106,7 @@ func (p *Policy) Ref() api.Ref {
 // Same reports whether two policies have the same content, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Deleting == o.Deleting && slices.Equal(p.Owners, o.Owners) && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
+		p.Rank == o.Rank && p.SelectsPods == o.SelectsPods && p.Deleting == o.Deleting && slices.Equal(p.Owners, o.Owners) && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Backends, o.Backends) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) && slices.Equal(p.routes, o.routes) &&
 		slices.EqualFunc(p.Parts, o.Parts, func(a, b []merge.Rules) bool { return slices.EqualFunc(a, b, sameBlock) }) &&
@@ -143,8 +145,6 @@ type Target struct {
 	Grant bool
 	// Consumer is set if only traffic from the policy's namespace is affected.
 	Consumer bool
-	// NotWaypoint is set if the target has no effect on a waypoint.
-	NotWaypoint bool
 	// Refused is why the policy may not target this; empty if it may.
 	Refused string
 	// AttachedBy is the reference of the object that attaches the policy to it: ExtensionRef,

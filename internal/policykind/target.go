@@ -52,7 +52,8 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		value, at := lookup(root, spec, name)
 		switch gateway := r.selectedGateway(value); {
 		case gateway != "":
-			r.addTarget(Target{Ref: api.Ref{Group: api.GatewayGroup, Kind: kindGateway, Namespace: r.policy.Namespace, Name: gateway}, NotWaypoint: true}, at.String())
+			r.addTarget(Target{Ref: api.Ref{Group: api.GatewayGroup, Kind: kindGateway, Namespace: r.policy.Namespace, Name: gateway}}, at.String())
+			r.policy.SelectsPods = true
 		case value != nil:
 			r.selectsWorkloads(at)
 		}
