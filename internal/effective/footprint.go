@@ -279,8 +279,11 @@ func (t tracer) relateChange(o snapshot.Object, names []api.Ref, reroutes bool) 
 	case nil, *gateway.Grant:
 		return
 	case *policykind.Policy:
+		if !o.HasOverrides() {
+			return
+		}
 		for _, ref := range names {
-			if r := routeAt(t.view, ref); r != nil && o.HasOverrides() {
+			if r := routeAt(t.view, ref); r != nil {
 				t.relateRequests(r)
 			}
 		}
