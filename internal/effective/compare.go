@@ -17,7 +17,6 @@ type pathKind struct {
 // one route at one root. Paths of different units are never paired.
 type comparison struct {
 	walkBefore, walkAfter *walk
-	planBefore, planAfter *plan
 	empty                 []api.PolicyKind // kinds whose paths without a policy are visited
 	visit                 func(Pair) error
 	unitNumber            int

@@ -30,8 +30,7 @@ func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit
 	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
 	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
 	c.walkAfter.whatIf, c.walkAfter.binder = true, c.walkBefore.binder
-	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
-	return c.run()
+	return c.run(s.plan(after, before))
 }
 
 func refsOf(kinds []kindWalk) []api.PolicyKind {
@@ -42,69 +41,44 @@ func refsOf(kinds []kindWalk) []api.PolicyKind {
 	return out
 }
 
-// run compares the units of two plans of one scope. What only one plan has is looked up
-// in the view of the other.
-func (c *comparison) run() error {
-	before, after := c.planBefore, c.planAfter
-	roots := pairByName(c, before.roots.list, after.roots.list, (*plan).rootAt)
-	for _, r := range roots.list {
-		if err := c.wholeRoot(r); err != nil {
+// run compares the units of a plan: first the roots, then what is under others.
+func (c *comparison) run(p *plan) error {
+	for _, ref := range p.objects.list {
+		if err := c.wholeRoot(ref, c.rootsAt(ref)); err != nil {
 			return err
 		}
 	}
-	for _, s := range pairByName(c, before.sets.list, after.sets.list, (*plan).listenerSetAt).list {
-		if err := c.listenerSet(&roots, s); err != nil {
+	for _, ref := range p.objects.list {
+		if err := c.part(p, ref); err != nil {
 			return err
 		}
 	}
-	for _, r := range pairByName(c, before.routes.list, after.routes.list, (*plan).routeAt).list {
-		if err := c.routeAtRoots(&roots, r); err != nil {
+	for _, ref := range p.virtual.list {
+		err := c.unit(nil, func() error { return c.walkBefore.virtualPath(ref) }, func() error { return c.walkAfter.virtualPath(ref) })
+		if err != nil {
 			return err
 		}
 	}
-	return c.virtual()
+	return nil
 }
 
-// sides is an object before and after; zero where it does not exist.
-type sides[T any] struct{ before, after T }
+// roots is a root before and after; zero where it does not exist.
+type roots struct{ before, after root }
 
-// nameOf returns the name of a root.
-func nameOf(r sides[root]) api.Ref {
-	if r.after.isZero() {
-		return r.before.Ref()
-	}
-	return r.after.Ref()
-}
-
-// sidesList has objects before and after, in their order after, removed ones last.
-type sidesList[T any] struct {
-	list  []sides[T]
-	names map[api.Ref]bool
-}
-
-// pairByName pairs two lists by name. What is in only one list is looked up in the other
-// plan's view.
-func pairByName[T interface{ Ref() api.Ref }](c *comparison, before, after []T, find func(*plan, api.Ref) T) sidesList[T] {
-	out := sidesList[T]{names: make(map[api.Ref]bool, len(after))}
-	for _, x := range after {
-		ref := x.Ref()
-		out.list, out.names[ref] = append(out.list, sides[T]{find(c.planBefore, ref), x}), true
-	}
-	for _, x := range before {
-		if ref := x.Ref(); !out.names[ref] {
-			out.list, out.names[ref] = append(out.list, sides[T]{x, find(c.planAfter, ref)}), true
-		}
-	}
-	return out
+func (c *comparison) rootsAt(ref api.Ref) roots {
+	return roots{rootAt(c.walkBefore.view, ref), rootAt(c.walkAfter.view, ref)}
 }
 
 // wholeRoot compares a root and all routes on it.
-func (c *comparison) wholeRoot(r sides[root]) error {
+func (c *comparison) wholeRoot(ref api.Ref, r roots) error {
+	if r == (roots{}) {
+		return nil
+	}
 	c.enterRoot(r)
-	if err := c.rootUnit(c.walkBefore.listeners, c.walkAfter.listeners, true); err != nil {
+	if err := c.rootUnit(api.Ref{}); err != nil {
 		return err
 	}
-	for before, after := range snapshot.RoutesOfBoth(c.planBefore.view, c.planAfter.view, nameOf(r)) {
+	for before, after := range snapshot.RoutesOfBoth(c.walkBefore.view, c.walkAfter.view, ref) {
 		if err := c.directRoute(r, before, after); err != nil {
 			return err
 		}
@@ -113,53 +87,51 @@ func (c *comparison) wholeRoot(r sides[root]) error {
 }
 
 // enterRoot makes a root the current one of both walks, where it exists.
-func (c *comparison) enterRoot(r sides[root]) {
-	enter := func(w *walk, p *plan, r root) bool {
+func (c *comparison) enterRoot(r roots) {
+	enter := func(w *walk, r root) bool {
 		if w.root == r && !r.isZero() {
 			return false
 		}
-		w.enterRoot(r, p.listeners(r))
+		w.enterRoot(r, r.listeners(w.view))
 		return true
 	}
-	enteredBefore, enteredAfter := enter(c.walkBefore, c.planBefore, r.before), enter(c.walkAfter, c.planAfter, r.after)
+	enteredBefore, enteredAfter := enter(c.walkBefore, r.before), enter(c.walkAfter, r.after)
 	if enteredBefore || enteredAfter {
 		c.listenersBefore = gateway.PairListeners(c.walkBefore.listeners, c.walkAfter.listeners)
 	}
 }
 
-// rootUnit compares the paths that end at a root, or at listeners of it.
-func (c *comparison) rootUnit(before, after []gateway.ListenerMatch, whole bool) error {
-	return c.unit(nil,
-		func() error { return c.walkBefore.rootPaths(before, whole) },
-		func() error { return c.walkAfter.rootPaths(after, whole) })
+// rootUnit compares the paths that end at a root and its listeners, or at those of a set.
+func (c *comparison) rootUnit(set api.Ref) error {
+	return c.unit(nil, func() error { return c.walkBefore.rootPaths(set) }, func() error { return c.walkAfter.rootPaths(set) })
 }
 
 // directRoute compares the paths through a route that has the root itself as a parent
 // before or after. On the other side, it may have a listener set of the root as a
 // parent, or neither.
-func (c *comparison) directRoute(r sides[root], before, after *gateway.Route) error {
+func (c *comparison) directRoute(r roots, before, after *gateway.Route) error {
 	switch {
 	case after == nil:
-		if after = c.planAfter.routeAt(before.Ref()); after != nil && c.planAfter.isUnder(after, r.after) {
+		if after = routeAt(c.walkAfter.view, before.Ref()); after != nil && slices.Contains(rootsOf(c.walkAfter.view, after), r.after) {
 			return nil // it follows with the set
 		}
 	case before == nil:
-		before = c.planBefore.routeAt(after.Ref())
+		before = routeAt(c.walkBefore.view, after.Ref())
 	}
 	return c.route(before, after)
 }
 
 // routesBySets compares the paths through routes that have a listener set of a gateway
 // as a parent, and not the gateway itself.
-func (c *comparison) routesBySets(r sides[root]) error {
-	for after := range c.planAfter.routesBySets(r.after) {
-		if err := c.route(c.planBefore.routeAt(after.Ref()), after); err != nil {
+func (c *comparison) routesBySets(r roots) error {
+	for after := range r.after.routesBySets(c.walkAfter.view) {
+		if err := c.route(routeAt(c.walkBefore.view, after.Ref()), after); err != nil {
 			return err
 		}
 	}
-	for before := range c.planBefore.routesBySets(r.before) {
-		after := c.planAfter.routeAt(before.Ref())
-		if after != nil && c.planAfter.isUnder(after, r.after) {
+	for before := range r.before.routesBySets(c.walkBefore.view) {
+		after := routeAt(c.walkAfter.view, before.Ref())
+		if after != nil && slices.Contains(rootsOf(c.walkAfter.view, after), r.after) {
 			continue // it was compared above
 		}
 		if err := c.route(before, after); err != nil {
@@ -180,43 +152,26 @@ func (c *comparison) route(before, after *gateway.Route) error {
 		func() error { return c.walkAfter.throughRoute(after) })
 }
 
-// listenerSet compares the paths that end at the listeners of a set, unless its
-// gateway is compared as a whole.
-func (c *comparison) listenerSet(whole *sidesList[root], s sides[*gateway.ListenerSet]) error {
-	return c.otherRoots(whole, c.planBefore.gatewayOf(s.before).list(), c.planAfter.gatewayOf(s.after).list(), func(at sides[root]) error {
-		return c.rootUnit(c.planBefore.setListeners(at.before, s.before), c.planAfter.setListeners(at.after, s.after), false)
-	})
-}
-
-// routeAtRoots compares the paths through a route at all of its roots, except those
-// that are compared as a whole.
-func (c *comparison) routeAtRoots(whole *sidesList[root], r sides[*gateway.Route]) error {
-	return c.otherRoots(whole, c.planBefore.rootsOf(r.before), c.planAfter.rootsOf(r.after), func(sides[root]) error { return c.route(r.before, r.after) })
-}
-
-// otherRoots enters roots, except those that are compared as a whole.
-func (c *comparison) otherRoots(whole *sidesList[root], before, after []root, compare func(sides[root]) error) error {
-	for _, at := range pairByName(c, before, after, (*plan).rootAt).list {
-		if whole.names[nameOf(at)] {
+// part compares the paths through a route, or to the listeners of a set, at all of its roots
+// except those that are compared as a whole.
+func (c *comparison) part(p *plan, ref api.Ref) error {
+	before, after := c.walkBefore.view.Get(ref), c.walkAfter.view.Get(ref)
+	var at orderedSet[api.Ref]
+	for _, r := range slices.Concat(rootsOf(c.walkAfter.view, after), rootsOf(c.walkBefore.view, before)) {
+		at.add(r.Ref())
+	}
+	for _, root := range at.list {
+		if p.objects.has[root] {
 			continue
 		}
-		c.enterRoot(at)
-		if err := compare(at); err != nil {
-			return err
+		c.enterRoot(c.rootsAt(root))
+		compare := func() error { return c.rootUnit(ref) }
+		if gateway.IsRoute(ref.PolicyKind()) {
+			before, _ := before.(*gateway.Route)
+			after, _ := after.(*gateway.Route)
+			compare = func() error { return c.route(before, after) }
 		}
-	}
-	return nil
-}
-
-// virtual compares the paths of virtual targets.
-func (c *comparison) virtual() error {
-	all := c.planAfter.virtual
-	for _, ref := range c.planBefore.virtual.list {
-		all.add(ref)
-	}
-	for _, ref := range all.list {
-		err := c.unit(nil, func() error { return c.walkBefore.virtualPath(ref) }, func() error { return c.walkAfter.virtualPath(ref) })
-		if err != nil {
+		if err := compare(); err != nil {
 			return err
 		}
 	}

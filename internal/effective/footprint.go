@@ -42,33 +42,38 @@ func Everywhere() *Footprint {
 	return f
 }
 
-// FootprintOf returns the footprint of a change, given the object before and after it: the
-// objects that it names, and all that the paths of its scope depend on. These are looked up
-// in the views: those before and after, with and without other changes.
+// FootprintOf returns the footprint of a change, given the object before and after it: what
+// the object names, the plan of its scope, and all that the paths of that depend on. These are
+// looked up in the views: those before and after, with and without other changes.
 func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
 	f := newFootprint()
-	reroutes, scope := reroutesRequests(objects), ScopeOf(objects...)
+	for _, o := range objects {
+		f.addNames(o)
+	}
+	if f.All() {
+		return f
+	}
+	plan := ScopeOf(objects...).plan(views...)
+	if plan.all {
+		f.touched[anything] = true
+		return f
+	}
+	names := slices.Concat(plan.objects.list, plan.virtual.list)
+	for _, ref := range names {
+		f.touched[ref] = true
+	}
+	reroutes := reroutesRequests(objects)
 	for _, v := range views {
-		t := tracer{f, v, make(map[api.Ref]bool), make(together)}
+		t := tracer{f, v, make(map[api.Ref]bool)}
+		for _, ref := range names {
+			t.relate(ref)
+		}
 		for _, o := range objects {
-			if o == nil {
-				continue
-			}
-			f.links, f.selects = f.links || Links(o), f.selects || selects(o)
-			t.addChange(o)
-			if r, ok := o.(*gateway.Route); ok && reroutes {
-				t.addHostnames(r)
-			}
+			t.relateChange(o, names, reroutes)
 		}
-		if f.All() {
-			return f
-		}
-		for o := range scope.plan(v).objects() {
-			if len(scope.Grants) > 0 {
-				t.touched[o.Ref()] = true
-			}
-			t.relate(o.Ref())
-		}
+	}
+	for ref := range f.touched {
+		delete(f.related, ref)
 	}
 	return f
 }
@@ -125,16 +130,6 @@ func (t tracer) relateRequests(r *gateway.Route) {
 				t.related[hostnameAt(gateway.KindGateway, p.Namespace, p.Name, h)] = true
 			}
 		}
-	}
-}
-
-// relateRequestsTo is relateRequests for a route, or for those that send requests to a backend.
-func (t tracer) relateRequestsTo(ref api.Ref) {
-	if r, ok := t.view.Get(ref).(*gateway.Route); ok {
-		t.relateRequests(r)
-	}
-	for r := range t.view.RoutesTo(ref) {
-		t.relateRequests(r)
 	}
 }
 
@@ -196,8 +191,8 @@ func Links(o snapshot.Object) bool {
 	return !policy
 }
 
-// Through returns a function that reports whether a path goes through a touched object.
-// It ignores groups, which path elements do not have.
+// Through returns a function that reports whether the plan of the change has a path. It ignores
+// groups, which path elements do not have.
 func (f *Footprint) Through() func(path []api.PathElement) bool {
 	type place struct{ kind, namespace, name string }
 	touched := make(map[place]bool, len(f.touched))
@@ -205,9 +200,10 @@ func (f *Footprint) Through() func(path []api.PathElement) bool {
 		touched[place{ref.Kind, ref.Namespace, ref.Name}] = true
 	}
 	return func(path []api.PathElement) bool {
-		return f.All() || slices.ContainsFunc(path, func(e api.PathElement) bool {
-			return touched[place{e.Kind, e.Namespace, e.Name}] || touched[place{gateway.KindNamespace, "", e.Namespace}]
-		})
+		if i := slices.IndexFunc(path, func(e api.PathElement) bool { return gateway.IsRoute(gateway.KindOf(e.Kind)) }); i >= 0 {
+			path = path[:i+1] // the plan has the paths to a backend by their routes
+		}
+		return f.All() || slices.ContainsFunc(path, func(e api.PathElement) bool { return touched[place{e.Kind, e.Namespace, e.Name}] })
 	}
 }
 
@@ -233,95 +229,84 @@ func anyOf(kind api.PolicyKind, namespace string) api.Ref {
 	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace}
 }
 
+// addNames adds what the object of a change names, whatever exists.
+func (f *Footprint) addNames(o snapshot.Object) {
+	if o == nil {
+		return
+	}
+	f.links, f.selects = f.links || Links(o), f.selects || selects(o)
+	switch o := o.(type) {
+	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
+		f.touched[anything] = true
+	case *policykind.Policy:
+		f.addPolicy(o)
+	case *gateway.Grant:
+		f.touched[grantsOf(o.Namespace)], f.related[grantsOf("")] = true, true
+		f.related[(&gateway.Namespace{Name: o.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
+	case *gateway.ListenerSet:
+		f.touched[hostnameAt(gateway.KindGateway, o.GatewayNamespace, o.GatewayName, "")] = true
+		f.related[hostnameAt(o.Ref().Kind, o.Namespace, o.Name, "")] = true
+	}
+}
+
+func (f *Footprint) addPolicy(p *policykind.Policy) {
+	f.touched[p.Ref()] = true
+	for _, target := range p.Targets {
+		if target.Selector != nil {
+			f.touched[anyOf(target.Ref.PolicyKind(), target.Ref.Namespace)] = true
+		}
+		switch {
+		case !target.Grant:
+		case target.Ref.Namespace == "":
+			f.touched[grantsOf("")] = true // any grant can add targets to a selector
+		default:
+			f.related[grantsOf(target.Ref.Namespace)] = true
+		}
+	}
+}
+
 // tracer adds the objects of one view to a footprint.
 type tracer struct {
 	*Footprint
 	view *snapshot.View
 	seen map[api.Ref]bool // by relate
-	together
 }
 
-// addChange adds what an object names, whether it exists or not.
-func (t tracer) addChange(o snapshot.Object) {
+// relateChange adds what a change of an object depends on, given the names in the plan of its
+// scope.
+func (t tracer) relateChange(o snapshot.Object, names []api.Ref, reroutes bool) {
 	switch o := o.(type) {
-	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
-		t.touched[anything] = true
+	case nil, *gateway.Grant:
+		return
 	case *policykind.Policy:
-		t.addPolicy(o)
-	case *gateway.Grant:
-		t.touched[grantsOf(o.Namespace)], t.related[grantsOf("")] = true, true
-		t.related[(&gateway.Namespace{Name: o.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
-	default:
-		t.touch(o.Ref())
-		if r, ok := o.(*gateway.Route); ok && notShared(t.view, api.SharedPath) {
-			for other := range sharingPath(t.view, r) {
-				t.touch(other.Ref())
+		if !o.HasOverrides() {
+			return
+		}
+		for _, ref := range names {
+			if r := routeAt(t.view, ref); r != nil {
+				t.relateRequests(r)
 			}
 		}
-		t.relateDependencies(o)
-	}
-	switch o := o.(type) {
-	case *gateway.ListenerSet:
-		t.touched[hostnameAt(gateway.KindGateway, o.GatewayNamespace, o.GatewayName, "")] = true
-		t.related[hostnameAt(o.Ref().Kind, o.Namespace, o.Name, "")] = true
-		t.relateOtherParents(o.Ref())
-	case *gateway.Gateway:
-		t.relateOtherParents(o.Ref())
-		for set := range t.view.SetsOf(o) {
-			t.relateOtherParents(set.Ref())
+		return
+	case *gateway.Route:
+		if reroutes {
+			t.addHostnames(o)
 		}
+	case *gateway.Gateway:
+		t.relateOtherParents(root{gateway: o}.routes(t.view))
+	case *gateway.ListenerSet:
+		t.relateOtherParents(t.view.RoutesOf(o.Ref()))
 	}
+	t.relateDependencies(o)
 }
 
 // relateOtherParents adds as related where else the routes of a gateway or listener set are:
 // clients may follow their service there.
-func (t tracer) relateOtherParents(of api.Ref) {
-	for r := range t.view.RoutesOf(of) {
+func (t tracer) relateOtherParents(routes iter.Seq[*gateway.Route]) {
+	for r := range routes {
 		for _, p := range r.Parents {
 			t.relate(p.Ref())
 		}
-	}
-}
-
-func (t tracer) addPolicy(p *policykind.Policy) {
-	t.touched[p.Ref()] = true
-	for _, target := range p.Targets {
-		if target.Selector != nil {
-			t.touched[anyOf(target.Ref.PolicyKind(), target.Ref.Namespace)] = true
-		}
-		switch {
-		case !target.Grant:
-		case target.Ref.Namespace == "":
-			t.touched[grantsOf("")] = true // any grant can add targets to a selector
-		default:
-			t.related[grantsOf(target.Ref.Namespace)] = true
-		}
-	}
-	for _, target := range t.view.Targets(p) {
-		switch {
-		case target.Ref.PolicyKind() == api.PolicyKind{Kind: gateway.KindMesh}:
-			t.touched[anything] = true
-		case target.Selector == nil:
-			t.touch(target.Ref)
-			if p.HasOverrides() {
-				t.relateRequestsTo(target.Ref)
-			}
-		}
-	}
-	for _, b := range p.Backends {
-		t.touch(b.Object)
-	}
-}
-
-// touch adds an object as touched, and those whose paths change with its own.
-func (t tracer) touch(ref api.Ref) {
-	t.touched[ref] = true
-	t.relate(ref)
-	if s, ok := t.view.Get(ref).(*gateway.ListenerSet); ok && portsMatter(t.view) {
-		t.touched[(&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()] = true
-	}
-	for other := range t.from(t.view, ref) {
-		t.touch(other)
 	}
 }
 

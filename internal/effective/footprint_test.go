@@ -20,7 +20,7 @@ func overlapWorld(t *testing.T) *snapshot.View {
 	t.Helper()
 	return world(t, docs(
 		worlds.ClassProfileDoc("inherited", "Granted", "targets: {fields: [targetRefs], namespaces: referenceGrant}"),
-		worlds.ProfileDoc("Far", "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, Rule, Backend]"),
+		worlds.ProfileDoc("Far", "blocks: {defaults: [defaults], overrides: [overrides]}\nlevels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, Rule, Backend]"),
 		"kind: GatewayClass\nmetadata: {name: class}", "kind: Namespace\nmetadata: {name: app}",
 		gatewayDoc("one", "class", "http"), gatewayDoc("two", "class", "http"),
 		worlds.SetDoc("app", "set", "one", "more"),
@@ -57,6 +57,7 @@ func TestFootprintOverlaps(t *testing.T) {
 		"edits of two gateways that share a route":                          {gatewayDoc("one", "class", "alt"), gatewayDoc("two", "class", "alt"), true},
 		"edits of two gateways that share none":                             {gatewayDoc("three", "class", "alt"), gatewayDoc("two", "class", "alt"), false},
 		"an override on a route, and a route that may give it requests":     {onRouteA("overrides: {a: 1}"), routeDoc("z", "[{}]", "one"), true},
+		"an override on a namespace, and such a route":                      {policyDoc("Far", "app", "n", "targetRefs: [{group: '', kind: Namespace, name: app}]\noverrides: {a: 1}"), worlds.RouteTo("HTTPRoute", "zoo", "z", "[{}]", worlds.ToGateway("one")), true},
 		"a route's policy without overrides, and such a route":              {onRouteA("a: 1"), routeDoc("z", "[{}]", "one"), false},
 		"a route that moves to a gateway, and that gateway's policy":        {routeDoc("a", "[{}]", "two"), onTwo, true},
 		"a route that is detached from a gateway, and its policy":           {routeDoc("a", "[{}]", "two"), onOne, true},

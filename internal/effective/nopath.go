@@ -22,7 +22,7 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 		return why, ""
 	}
 	d := noPathReason{
-		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
+		view: v, kind: p.Kind, shape: shapeOf(p.Kind),
 		target:   referenceOf(v, p, t),
 		consumer: p.Kind.Targets.Namespaces == api.NamespacesConsumer && t.Target.Namespace != p.Namespace,
 	}

@@ -173,12 +173,14 @@ func (reason *noPathReason) gateways() iter.Seq[*gateway.Gateway] {
 	}
 }
 
+func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
+
 // hasRoute reports whether a route that the kind applies to is attached to a gateway, by
 // a listener that the target selects.
 func (reason *noPathReason) hasRoute(g *gateway.Gateway) bool {
 	at := root{gateway: g}
-	listeners := slices.DeleteFunc(reason.listeners(at), func(l gateway.ListenerMatch) bool { return !reason.targetsListener(l) })
-	for r := range reason.routesUnder(at) {
+	listeners := slices.DeleteFunc(at.listeners(reason.view), func(l gateway.ListenerMatch) bool { return !reason.targetsListener(l) })
+	for r := range at.routes(reason.view) {
 		if reason.shape.includesRoute(r.Kind) && slices.ContainsFunc(listeners, func(l gateway.ListenerMatch) bool { return l.Accepts(r, reason.view.NamespaceLabels(r.Namespace)) }) {
 			return true
 		}

@@ -3,6 +3,7 @@ package effective
 import (
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -20,32 +21,23 @@ func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit fu
 
 // walkPlan visits all paths of a plan, each once.
 func (w *walk) walkPlan(p *plan) error {
-	for _, at := range p.roots.list {
-		w.enterRoot(at, p.listeners(at))
-		if err := w.rootPaths(w.listeners, true); err != nil {
+	for _, ref := range p.objects.list {
+		if err := w.wholeRoot(rootAt(w.view, ref)); err != nil {
 			return err
 		}
-		for r := range p.routesUnder(at) {
-			if err := w.throughRoute(r); err != nil {
-				return err
-			}
-		}
 	}
-	for _, s := range p.sets.list {
-		if at := p.gatewayOf(s); !at.isZero() && !p.roots.has[at] {
-			w.enterRoot(at, p.listeners(at))
-			if err := w.rootPaths(p.setListeners(at, s), false); err != nil {
-				return err
-			}
-		}
-	}
-	for _, r := range p.routes.list {
-		for _, at := range p.rootsOf(r) {
-			if p.roots.has[at] {
+	for _, ref := range p.objects.list {
+		o := w.view.Get(ref)
+		for _, at := range rootsOf(w.view, o) {
+			if p.objects.has[at.Ref()] {
 				continue
 			}
-			w.enterRoot(at, p.listeners(at))
-			if err := w.throughRoute(r); err != nil {
+			w.enterRoot(at, at.listeners(w.view))
+			visit := func() error { return w.rootPaths(ref) }
+			if r, ok := o.(*gateway.Route); ok {
+				visit = func() error { return w.throughRoute(r) }
+			}
+			if err := visit(); err != nil {
 				return err
 			}
 		}
@@ -58,14 +50,31 @@ func (w *walk) walkPlan(p *plan) error {
 	return nil
 }
 
-// rootPaths visits the paths that end at the root, if it is walked as a whole, or at
-// one of the listeners.
-func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
+// wholeRoot visits the paths from a root.
+func (w *walk) wholeRoot(at root) error {
+	if at.isZero() {
+		return nil
+	}
+	w.enterRoot(at, at.listeners(w.view))
+	if err := w.rootPaths(api.Ref{}); err != nil {
+		return err
+	}
+	for r := range at.routes(w.view) {
+		if err := w.throughRoute(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rootPaths visits the paths that end at the root and its listeners, or given a listener set,
+// at those of the set.
+func (w *walk) rootPaths(set api.Ref) error {
 	switch {
-	case w.root.service != nil && whole:
+	case w.root.service != nil && set == api.Ref{}:
 		return w.servicePath()
 	case w.root.gateway != nil:
-		return w.gatewayPaths(listeners, whole)
+		return w.gatewayPaths(set)
 	default:
 		return nil
 	}
@@ -86,8 +95,9 @@ func (w *walk) throughRoute(r *gateway.Route) error {
 	return w.gatewayRoute(r)
 }
 
-// gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
+// gatewayPaths is rootPaths at a gateway.
+func (w *walk) gatewayPaths(set api.Ref) error {
+	whole := set == api.Ref{}
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		if !k.shape.gateway {
@@ -102,7 +112,10 @@ func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error
 				return err
 			}
 		case gateway.LevelListener:
-			for _, d := range listeners {
+			for _, d := range w.listeners {
+				if !whole && d.Parent() != set {
+					continue
+				}
 				if err := k.path(listenerPath(d)); err != nil {
 					return err
 				}

@@ -10,70 +10,82 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// plan is a scope resolved in a view: each root and route once.
+// plan is a scope resolved in views: the objects through which its paths go, by name, each
+// once. One of them need not exist in a view, and has no paths there.
 type plan struct {
-	view    *snapshot.View
-	roots   orderedSet[root]
-	sets    orderedSet[*gateway.ListenerSet]
-	routes  orderedSet[*gateway.Route]
-	virtual orderedSet[api.Ref]
-	seen    together
+	view             *snapshot.View // the current one
+	objects, virtual orderedSet[api.Ref]
+	all              bool // it has all paths
+	// together are the policies with an effect on all of their targets or on none, whose
+	// targets were added in the current view.
+	together map[*policykind.Policy]bool
 }
 
-// plan resolves a scope. Its cost depends only on what is under the objects of the
-// scope.
-func (s Scope) plan(v *snapshot.View) *plan {
-	p := &plan{view: v, seen: make(together)}
+// plan resolves a scope in views, one after the other. Its cost depends only on what is under
+// the objects of the scope.
+func (s Scope) plan(views ...*snapshot.View) *plan {
+	p := &plan{}
+	for _, p.view = range views {
+		p.together = nil
+		p.addScope(s)
+	}
+	return p
+}
+
+func (p *plan) addScope(s Scope) {
 	if s.All {
 		p.addAll()
-		return p
+		return
 	}
 	for _, ref := range s.Objects {
 		p.addObject(ref)
 	}
 	for _, ref := range s.Roots {
-		p.addExisting(ref)
+		p.objects.add(ref)
 	}
 	for _, ref := range s.Virtual {
 		p.virtual.add(ref)
 	}
 	for _, policy := range s.Policies {
-		for _, t := range v.Targets(policy) {
-			if t.Virtual {
-				p.addVirtual(t.Ref)
-			}
-			if t.Selector == nil {
-				p.addObject(t.Ref)
-			}
-		}
-		for _, b := range policy.Backends {
-			p.virtual.add(b.Object)
-		}
+		p.addTargets(policy)
 	}
 	for _, g := range s.Grants {
 		p.addGrant(g)
 	}
-	return p
 }
 
 func (p *plan) addAll() {
+	p.all = true
 	for g := range p.view.Gateways() {
-		p.roots.add(root{gateway: g})
+		p.objects.add(g.Ref())
 	}
 	for o := range p.view.Objects(api.PolicyKind{Kind: gateway.KindService}) {
-		if s, ok := o.(*gateway.Service); ok {
-			p.roots.add(root{service: s})
-		}
+		p.objects.add(o.Ref())
 	}
 	for _, ref := range virtualTargets(p.view) {
 		p.virtual.add(ref)
 	}
 }
 
-// addObject adds the paths through an object. If it does not exist, those of the routes
-// that refer to it are added: a change is resolved in the views before and after it,
-// and routes may refer to objects of unsupported kinds.
+// addTargets adds the targets of a policy, and the backends to which it refers.
+func (p *plan) addTargets(policy *policykind.Policy) {
+	for _, t := range p.view.Targets(policy) {
+		if t.Virtual {
+			p.addVirtual(t.Ref)
+		}
+		if t.Selector == nil {
+			p.addObject(t.Ref)
+		}
+	}
+	for _, b := range policy.Backends {
+		p.virtual.add(b.Object)
+	}
+}
+
+// addObject adds an object, and those whose paths change with its own. If it does not exist,
+// the routes that refer to it are added: they may refer to objects of unsupported kinds.
 func (p *plan) addObject(ref api.Ref) {
+	p.objects.add(ref)
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindMesh}:
 		p.addAll()
@@ -82,25 +94,37 @@ func (p *plan) addObject(ref api.Ref) {
 		p.addVirtual(ref)
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
-			p.roots.add(root{gateway: g})
-			p.addServicesOf(g)
+			p.addObject(g.Ref())
 		}
 	case gateway.KindOf(gateway.KindListenerSet), gateway.KindOf(gateway.KindXListenerSet):
-		for r := range p.view.RoutesOf(ref) {
-			p.routes.add(r)
-		}
+		p.addRoutes(p.view.RoutesOf(ref))
 	default:
-		p.addRoutesTo(ref)
+		p.addRoutes(p.view.RoutesTo(ref))
 		for range p.view.Naming(ref) {
 			p.virtual.add(ref)
 		}
 	}
-	if g, ok := p.view.Get(ref).(*gateway.Gateway); ok {
-		p.addServicesOf(g)
+	switch o := p.view.Get(ref).(type) {
+	case *gateway.Gateway:
+		p.addServicesOf(o)
+	case *gateway.ListenerSet:
+		if portsMatter(p.view) {
+			p.addObject((&gateway.Gateway{Namespace: o.GatewayNamespace, Name: o.GatewayName}).Ref())
+		}
+	case *gateway.Route:
+		if notShared(p.view, api.SharedPath) {
+			for r := range sharingPath(p.view, o) {
+				p.objects.add(r.Ref())
+				p.addTogether(r.Ref())
+			}
+		}
 	}
-	p.addExisting(ref)
-	for other := range p.seen.from(p.view, ref) {
-		p.addObject(other)
+	p.addTogether(ref)
+}
+
+func (p *plan) addRoutes(routes iter.Seq[*gateway.Route]) {
+	for r := range routes {
+		p.objects.add(r.Ref())
 	}
 }
 
@@ -117,240 +141,66 @@ func (p *plan) addVirtual(ref api.Ref) {
 	}
 }
 
-// addExisting adds an object if it exists.
-func (p *plan) addExisting(ref api.Ref) {
-	switch o := p.view.Get(ref).(type) {
-	case *gateway.Gateway:
-		p.roots.add(root{gateway: o})
-	case *gateway.ListenerSet:
-		p.sets.add(o)
-		if portsMatter(p.view) && !p.gatewayOf(o).isZero() {
-			p.roots.add(p.gatewayOf(o))
-		}
-	case *gateway.Route:
-		p.routes.add(o)
-		if notShared(p.view, api.SharedPath) {
-			for r := range sharingPath(p.view, o) {
-				p.routes.add(r)
-				for other := range p.seen.from(p.view, r.Ref()) {
-					p.addObject(other)
-				}
-			}
-		}
-	case *gateway.Service:
-		p.roots.add(root{service: o})
-	}
-}
-
-func (p *plan) addRoutesTo(ref api.Ref) {
-	for r := range p.view.RoutesTo(ref) {
-		p.routes.add(r)
-	}
-}
-
-// addNamespace adds the paths through the gateways, listener sets, services and routes
-// of a namespace.
+// addNamespace adds the objects of a namespace.
 func (p *plan) addNamespace(name string) {
-	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
-		for o := range p.view.In(gateway.KindOf(kind), name) {
-			p.addObject(o.Ref())
-		}
+	var kinds []api.PolicyKind
+	for _, kind := range gateway.GatewayKinds {
+		kinds = append(kinds, gateway.KindOf(kind))
 	}
-	for o := range p.view.In(api.PolicyKind{Kind: gateway.KindService}, name) {
-		p.addObject(o.Ref())
-	}
-	for _, kind := range gateway.RouteKinds {
-		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
+	for _, kind := range append(kinds, api.PolicyKind{Kind: gateway.KindService}) {
+		for o := range p.view.In(kind, name) {
 			p.addObject(o.Ref())
 		}
 	}
 }
 
-// addGrant adds the paths that depend on a ReferenceGrant: those of the policies with a
-// target in its namespace, and of the routes with a backend there.
+// addGrant adds what depends on a ReferenceGrant: the targets in its namespace, and the routes
+// with a backend there.
 func (p *plan) addGrant(g *gateway.Grant) {
 	for _, to := range g.To {
 		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
 		for policy := range p.view.TargetsIn(kind, g.Namespace) {
-			for _, t := range policy.Targets {
-				if t.Grant && t.Ref.Namespace == g.Namespace {
-					p.addObject(t.Ref)
-				}
-			}
+			p.addGranted(policy, g.Namespace)
 		}
 		for policy := range p.view.Selecting(kind) {
-			for _, t := range p.view.Targets(policy) {
-				if t.Grant && t.Ref.Namespace == g.Namespace && t.Selector == nil {
-					p.addObject(t.Ref)
-				}
-			}
+			p.addGranted(policy, g.Namespace)
 		}
 		for r := range p.view.BackendsIn(kind, g.Namespace) {
 			if r.Namespace != g.Namespace {
-				p.routes.add(r)
+				p.objects.add(r.Ref())
 			}
 		}
 	}
 }
 
-// objects yields the gateways and services, listener sets and routes of the plan.
-func (p *plan) objects() iter.Seq[snapshot.Object] {
-	return func(yield func(snapshot.Object) bool) {
-		for _, r := range p.roots.list {
-			if !yield(r.object()) {
-				return
+// addGranted adds the targets of a policy in a namespace that need a ReferenceGrant.
+func (p *plan) addGranted(policy *policykind.Policy, namespace string) {
+	for _, t := range p.view.Targets(policy) {
+		if t.Grant && t.Ref.Namespace == namespace && t.Selector == nil {
+			p.addObject(t.Ref)
+		}
+	}
+}
+
+// addTogether adds the other targets of policies on an object that have an effect on all of
+// their targets or on none.
+func (p *plan) addTogether(object api.Ref) {
+	if !slices.ContainsFunc(p.view.Populated(), isTogether) {
+		return
+	}
+	for policy := range p.view.On(object) {
+		if isTogether(policy.Kind) && !p.together[policy] {
+			if p.together == nil {
+				p.together = make(map[*policykind.Policy]bool)
 			}
-		}
-		for _, s := range p.sets.list {
-			if !yield(s) {
-				return
-			}
-		}
-		for _, r := range p.routes.list {
-			if !yield(r) {
-				return
-			}
+			p.together[policy] = true
+			p.addTargets(policy)
 		}
 	}
 }
 
-// listeners returns all listeners of a gateway: its own and those of its sets.
-func (p *plan) listeners(r root) []gateway.ListenerMatch {
-	if r.gateway == nil {
-		return nil
-	}
-	return p.view.Listeners(r.gateway)
-}
-
-// setListeners returns the listeners of a set, none if it is not one of the root.
-func (p *plan) setListeners(at root, s *gateway.ListenerSet) []gateway.ListenerMatch {
-	if at.isZero() || p.gatewayOf(s) != at {
-		return nil
-	}
-	return gateway.SetListeners(at.gateway, s, p.view.NamespaceLabels(s.Namespace))
-}
-
-// routesUnder yields the routes that have a root or a listener set of it as a parent,
-// each once.
-func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		for route := range p.view.RoutesOf(r.Ref()) {
-			if !yield(route) {
-				return
-			}
-		}
-		for route := range p.routesBySets(r) {
-			if !yield(route) {
-				return
-			}
-		}
-	}
-}
-
-// routesBySets yields the routes that have a listener set of a root as a parent, and
-// not the root itself, each once.
-func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		if r.gateway == nil {
-			return
-		}
-		for s := range p.view.SetsOf(r.gateway) {
-			for route := range p.view.RoutesOf(s.Ref()) {
-				if p.firstOf(route, r.gateway) == s && !yield(route) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// firstOf returns the first listener set of a gateway that is a parent of a route, nil
-// if the gateway itself is one.
-func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSet {
-	var first *gateway.ListenerSet
-	for _, parent := range r.Parents {
-		if parent.Is(gateway.KindGateway, g.Namespace, g.Name) {
-			return nil
-		}
-		if s := p.listenerSetAt(parent.Ref()); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
-			first = s
-		}
-	}
-	return first
-}
-
-// isUnder reports whether a route has a root or a listener set of it as a parent.
-func (p *plan) isUnder(r *gateway.Route, at root) bool {
-	switch {
-	case at.isZero():
-		return false
-	case at.service != nil:
-		return slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
-			return parent.Is(gateway.KindService, at.service.Namespace, at.service.Name)
-		})
-	default:
-		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
-			return parent.Is(gateway.KindGateway, at.gateway.Namespace, at.gateway.Name)
-		})
-	}
-}
-
-// gatewayOf returns the gateway of a listener set as a root, zero if the set is nil or
-// its gateway does not exist.
-func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
-	if s == nil {
-		return root{}
-	}
-	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
-}
-
-// rootsOf returns the gateways and services that a route is under, each once.
-func (p *plan) rootsOf(r *gateway.Route) []root {
-	if r == nil {
-		return nil
-	}
-	var out orderedSet[root]
-	for _, parent := range r.Parents {
-		switch parent.Kind {
-		case gateway.KindService:
-			if at := p.rootAt(parent.Ref()); !at.isZero() {
-				out.add(at)
-			}
-		case gateway.KindListenerSet, gateway.KindXListenerSet:
-			if s := p.listenerSetAt(parent.Ref()); s != nil {
-				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
-			}
-			fallthrough
-		default:
-			if g := p.view.Gateway(parent.Namespace, parent.Name); g != nil {
-				out.add(root{gateway: g})
-			}
-		}
-	}
-	return out.list
-}
-
-func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
-
-func (p *plan) rootAt(ref api.Ref) root {
-	switch o := p.view.Get(ref).(type) {
-	case *gateway.Gateway:
-		return root{gateway: o}
-	case *gateway.Service:
-		return root{service: o}
-	default:
-		return root{}
-	}
-}
-
-func (p *plan) listenerSetAt(ref api.Ref) *gateway.ListenerSet {
-	s, _ := p.view.Get(ref).(*gateway.ListenerSet)
-	return s
-}
-
-func (p *plan) routeAt(ref api.Ref) *gateway.Route {
-	r, _ := p.view.Get(ref).(*gateway.Route)
-	return r
+func isTogether(k *policykind.Kind) bool {
+	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }
 
 // virtualTargets returns the targets of policies for which no objects exist, and the
@@ -394,7 +244,7 @@ func (p *plan) addServicesOf(g *gateway.Gateway) {
 		for o := range services {
 			s, ok := o.(*gateway.Service)
 			if namespace, name, named := waypointName(p.view, w, s); ok && named && namespace == g.Namespace && name == g.Name {
-				p.roots.add(root{service: s})
+				p.objects.add(s.Ref())
 			}
 		}
 	}
@@ -403,7 +253,7 @@ func (p *plan) addServicesOf(g *gateway.Gateway) {
 // sharingPath yields the routes that share a path of a route on a hostname of a gateway.
 func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
-		for _, at := range (&plan{view: v}).rootsOf(r) {
+		for _, at := range rootsOf(v, r) {
 			if at.gateway == nil {
 				continue
 			}
@@ -427,32 +277,4 @@ func portsMatter(v *snapshot.View) bool {
 // notShared reports whether some kind with policies must not share something.
 func notShared(v *snapshot.View, part api.SharedPart) bool {
 	return slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool { return slices.Contains(k.Targets.NotShared, part) })
-}
-
-// together are policies that have an effect on all of their targets or on none, and whose
-// other targets were looked up.
-type together map[*policykind.Policy]bool
-
-// from yields the targets of such policies on an object, of each policy once.
-func (seen together) from(v *snapshot.View, object api.Ref) iter.Seq[api.Ref] {
-	return func(yield func(api.Ref) bool) {
-		if !slices.ContainsFunc(v.Populated(), isTogether) {
-			return
-		}
-		for p := range v.On(object) {
-			if !isTogether(p.Kind) || seen[p] {
-				continue
-			}
-			seen[p] = true
-			for _, t := range v.Targets(p) {
-				if t.Selector == nil && !yield(t.Ref) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func isTogether(k *policykind.Kind) bool {
-	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }

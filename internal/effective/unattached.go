@@ -13,7 +13,7 @@ import (
 
 // noPathReason finds the reason why a target is on no path of a kind.
 type noPathReason struct {
-	*plan
+	view *snapshot.View
 
 	kind   *policykind.Kind
 	shape  *shape
@@ -68,7 +68,7 @@ func (reason *noPathReason) rootKinds() string {
 
 // ofAnyKind finds reasons whatever the policy kind.
 func ofAnyKind(v *snapshot.View) *noPathReason {
-	return &noPathReason{plan: &plan{view: v}, shape: &shape{gateway: true, mesh: true}}
+	return &noPathReason{view: v, shape: &shape{gateway: true, mesh: true}}
 }
 
 // Unattached returns why no path goes through a route or listener set, whatever the policy

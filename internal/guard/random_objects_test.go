@@ -117,7 +117,11 @@ func (n plainName) object(team string, spec yamlObject) yamlObject {
 	return yamlObject{"kind": n.Kind, "metadata": meta, "spec": spec}
 }
 
-func (c plainClass) doc() yamlObject { return c.object("", nil) }
+// doc is a class of which d is that of an implementation that needs all backends.
+func (c plainClass) doc() yamlObject {
+	controllers := map[string]string{"d": "traefik.io/gateway-controller"}
+	return c.object("", yamlObject{"controllerName": controllers[c.Name]})
+}
 
 func (n plainNamespace) doc() yamlObject {
 	labels := yamlObject{}
@@ -317,6 +321,11 @@ func (p plainPolicy) doc() yamlObject {
 	out := p.object("", spec)
 	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", p.Created)
 	return out
+}
+
+// rules are what a policy sets, whatever its name and targets.
+func (p plainPolicy) rules() string {
+	return textOf(plainPolicy{Defaults: p.Defaults, Bare: p.Bare, Overrides: p.Overrides})
 }
 
 func (t plainTarget) doc() yamlObject {

@@ -240,7 +240,8 @@ func (w plainWorld) layers(p plainPath) []plainLayer {
 		}
 		for _, t := range policy.Targets {
 			for _, level := range w.attached(policy, t, p) {
-				if !slices.ContainsFunc(out, func(l plainLayer) bool { return l.key() == policy.key() && l.level == level }) {
+				known := slices.ContainsFunc(out, func(l plainLayer) bool { return l.key() == policy.key() && l.level == level })
+				if !known && (level < atBackend || w.onAllBackends(policy, p)) {
 					out = append(out, plainLayer{policy, level})
 				}
 			}
@@ -250,6 +251,21 @@ func (w plainWorld) layers(p plainPath) []plainLayer {
 		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.Created, b.Created), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
 	})
 	return out
+}
+
+// onAllBackends reports whether all backends of the rule of a path have a policy or one with
+// its rules, where that is needed.
+func (w plainWorld) onAllBackends(policy plainPolicy, p plainPath) bool {
+	class := plainName{Kind: "GatewayClass", Name: "d"}
+	return p.gateway.Class != class.Name || !w.has(class) || !slices.ContainsFunc(p.route.Rules[p.rule].Backends, func(b string) bool {
+		at := p
+		at.backend = b
+		return !slices.ContainsFunc(all[plainPolicy](w), func(o plainPolicy) bool {
+			return o.Kind == policy.Kind && o.rules() == policy.rules() && slices.ContainsFunc(o.Targets, func(t plainTarget) bool {
+				return slices.ContainsFunc(w.attached(o, t, at), func(level int) bool { return level >= atBackend })
+			})
+		})
+	})
 }
 
 // element is an object of a path with the level of it and of its sections.

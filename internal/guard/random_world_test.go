@@ -18,7 +18,8 @@ import (
 
 // plainKinds are the kinds of the random worlds: paths that end at rules, at
 // backends and at listeners; targets in other namespaces by grant, freely and
-// not at all; overrides of routes that bind the routes of their namespace, and those of all.
+// not at all; overrides of routes that bind the routes of their namespace, and those of all;
+// policies on backends that are read only if all backends of the rule have them.
 var plainKinds = docs(
 	worlds.ClassProfileDoc("inherited", "AtRule", `
 targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: ["*"]}
@@ -26,7 +27,7 @@ levels: [GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, RouteNa
 strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtBackend", `
-targets: {fields: [targetRefs], namespaces: free}
+targets: {fields: [targetRefs], namespaces: free, allBackends: [traefik.io/*]}
 levels: [Gateway, Route, Backend]
 routeOverridesBind: AllNamespaces
 strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
