@@ -14,7 +14,9 @@ import (
 	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -91,7 +93,7 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 			return nil, fmt.Errorf("oldObject.metadata: %w", err)
 		}
 	}
-	same := c.Operation == guard.Update && bytes.Equal(after.spec, before.spec) && maps.Equal(after.Labels, before.Labels)
+	same := c.Operation == guard.Update && bytes.Equal(after.spec, before.spec) && maps.Equal(after.Labels, before.Labels) && sameBesideSpec(c)
 	if same && after.sameAnnotation(name, before) {
 		return nil, nil
 	}
@@ -105,6 +107,21 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 		return setAnnotation(name, after, before.Annotations[name]), nil
 	default:
 		return nil, err
+	}
+}
+
+// sameBesideSpec reports whether a write leaves the rules of a policy, and the annotations of
+// a route that tools do not own, as they are.
+func sameBesideSpec(c guard.Change) bool {
+	switch after := c.After.(type) {
+	case *policykind.Policy:
+		before, ok := c.Before.(*policykind.Policy)
+		return ok && after.SameRules(before)
+	case *gateway.Route:
+		before, ok := c.Before.(*gateway.Route)
+		return ok && maps.Equal(after.Annotations, before.Annotations)
+	default:
+		return true
 	}
 }
 

@@ -202,6 +202,20 @@ func TestUnchangedUpdateIsNoOp(t *testing.T) {
 	}
 }
 
+// References of a route, and the content of a policy without spec, decide what the annotation
+// says.
+func TestAnnotationDependsOnMoreThanTheSpec(t *testing.T) {
+	plugin := "apiVersion: configuration.konghq.com/v1\nkind: KongPlugin\nmetadata: {namespace: app, name: limit}\nplugin: rate-limiting\n"
+	d := newTestServer(t, Options{}, strings.Replace(cluster, "controllerName: ", "controllerName: konghq.com/", 1), plugin)
+	named := annotated(route, "konghq.com/plugins", "limit")
+	assert.Contains(t, patched(t, d.mutated(t, update(t, route, named))).value, `"rules":{"rate-limiting":"app/limit"}`)
+	assert.Equal(t, annotationPatches{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"},
+		patched(t, d.mutated(t, update(t, annotated(named, api.AnnotationEffectivePolicy, "x"), annotated(route, api.AnnotationEffectivePolicy, "x")))))
+	stale := annotated(plugin, api.AnnotationOutcome, "stale")
+	assert.Contains(t, patched(t, d.mutated(t, update(t, stale, stale+"config: {minute: 5}\n"))).value, `"state":"NoPath"`)
+	assert.Nil(t, d.mutated(t, update(t, stale, stale)).Patch)
+}
+
 func TestFailedAnnotationIsRestored(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	v, _ := d.opts.Store.View()

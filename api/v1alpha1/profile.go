@@ -132,10 +132,16 @@ type PolicyProfileSpec struct {
 	Waypoints *ProfileWaypoints `json:"waypoints,omitempty"`
 
 	// Content is the field with the policy's content, if it is not spec itself. Rule
-	// keys and the fields of blocks are relative to it.
+	// keys and the fields of blocks are relative to it. With a . it is the object without
+	// apiVersion, kind, metadata and status: policies have no spec, and field paths are
+	// relative to the object.
 	//
 	// +optional
 	Content string `json:"content,omitempty"`
+	// Named makes the content one rule, whose key is the value of a field.
+	//
+	// +optional
+	Named *NamedContent `json:"named,omitempty"`
 	// Variants lists fields of the content that are read under another name if a field in
 	// them has a value, so that they do not replace those without it.
 	//
@@ -350,6 +356,21 @@ const (
 	LevelRule             LevelName = "Rule"
 	LevelBackend          LevelName = "Backend"
 )
+
+// NamedContent is content that is one rule. Policies set rules of different names side by side.
+//
+// +kubebuilder:object:generate=true
+type NamedContent struct {
+	// Field is the field of the content whose value is the key of the rule. It is not part
+	// of its value.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Field string `json:"field"`
+	// Disabled is a field of the content, and true in policies that have no effect.
+	//
+	// +optional
+	Disabled string `json:"disabled,omitempty"`
+}
 
 // ContentVariant is a field of the content that has another name by the value of a field.
 //

@@ -19,6 +19,8 @@ type Shape struct {
 	Content [][]string
 	// List is set if the kind collects: the effective spec is a list.
 	List bool
+	// Named is set if the effective spec is a map of contents.
+	Named bool
 }
 
 // Check validates the constraint against the schema of its kind. It returns all errors
@@ -86,6 +88,9 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	}
 	if out != nil && s.List {
 		return &apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: out}}
+	}
+	if out != nil && s.Named {
+		return &apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: out}}
 	}
 	return out
 }

@@ -79,6 +79,12 @@ func TestCheckCollectedSpecs(t *testing.T) {
 	assert.Equal(t, []string{`spec.rules[0].path: Invalid value: "size"`}, messages.Fields(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape)))
 }
 
+func TestCheckNamedContents(t *testing.T) {
+	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}, Named: true}
+	require.NoError(t, valid(t, "validations: [{expression: 'effective.red.size == 1'}]\nrules: [{path: red.size, max: 1}]").Check(shape))
+	assert.Equal(t, []string{`spec.rules[0].path: Invalid value: "size.red"`}, messages.Fields(t, valid(t, "rules: [{path: size.red, max: 1}]").Check(shape)))
+}
+
 // The values of path have the types by which expressions are checked.
 func TestPathVariableMatchesSchema(t *testing.T) {
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}}

@@ -144,7 +144,7 @@ spec:
 	}
 	free := outcomeOf(t, v, probeRef("app", "free"))
 	assert.Equal(t, api.NoPath, free.State)
-	assert.Equal(t, "it has no target, and no filter of a route refers to it", free.Message)
+	assert.Equal(t, "no annotation example.com/by names it, and no filter of a route refers to it", free.Message)
 	low := walked(t, v, effective.Scope{All: true})[0]
 	assert.Equal(t, map[string]any{"a": "of-service"}, low.Spec(), "the most specific")
 }

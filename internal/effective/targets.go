@@ -92,6 +92,8 @@ func sectionHint(k *policykind.Kind, t api.Target) string {
 func NoTarget(k *policykind.Kind) string {
 	const none = "it has no target"
 	switch a := k.Attachment; {
+	case a.Annotation != "" && a.ExtensionRef:
+		return fmt.Sprintf("no annotation %s names it, and no filter of a route refers to it", a.Annotation)
 	case a.ExtensionRef:
 		return none + ", and no filter of a route refers to it"
 	case a.ParametersRef:

@@ -74,7 +74,7 @@ func (ev constraintWrite) checkSchema(c, was *constraint.Constraint, kind *polic
 	if err != nil {
 		return false, err
 	}
-	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect}
+	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect, Named: kind.Named != nil}
 	fault := c.Check(shape)
 	if fault == nil {
 		return false, nil
@@ -87,7 +87,7 @@ func (ev constraintWrite) checkSchema(c, was *constraint.Constraint, kind *polic
 // contentPaths returns the field paths of an object of a kind that effective specs are
 // made of.
 func contentPaths(k *policykind.Kind) [][]string {
-	content := append([]string{"spec"}, k.Layout().Content...)
+	content := k.Layout().Content
 	out := [][]string{content}
 	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
 		out = append(out, append(slices.Clip(content), block))

@@ -40,15 +40,18 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 		return nil
 	}
 	c := schemaChecker{kind: k, schema: schema}
-	content := append(fieldPath{"spec"}, k.content...)
+	content := slices.Concat(k.root, k.content)
 	blocks := c.blocks(content)
 	parts := map[part][]fieldPath{
-		inSpec: {{"spec"}}, inContent: {content}, inBlocks: blocks, anywhere: append([]fieldPath{content}, blocks...),
+		inSpec: {k.root}, inContent: {content}, inBlocks: blocks, anywhere: append([]fieldPath{content}, blocks...),
 	}
 	var missing []string
 	for _, p := range k.paths {
-		below := parts[p.in]
-		if len(below) > 0 && !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, p.path) }) {
+		below, path := parts[p.in], p.path
+		if k.Named != nil && p.in == anywhere && len(path) > 0 {
+			path = path[1:] // the first segment is a name
+		}
+		if len(below) > 0 && !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, path) }) {
 			missing = append(missing, fmt.Sprintf("%s: %s is not in the schema of %s", p.at, strings.Join(slices.Concat(below[0], p.path), "."), k.Ref()))
 		}
 	}

@@ -285,9 +285,16 @@ func (c *compiler) content() {
 		c.singlePaths(targets.Child("selectors"), k.Targets.Selectors, inSpec),
 		c.singlePaths(targets.Child("workloads"), k.Targets.Workloads, inSpec),
 	)
-	if k.Content != "" {
+	k.root = fieldPath{"spec"}
+	switch k.Content {
+	case "":
+	case wholeObject:
+		k.root = nil
+		k.nonContent = append(k.nonContent, fieldPath{"apiVersion"}, fieldPath{"kind"}, fieldPath{"metadata"}, fieldPath{"status"})
+	default:
 		k.content = c.singlePath(c.spec.Child("content"), k.Content, inSpec)
 	}
+	c.named()
 	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore, inContent)
 	c.blocks()
 	k.nonContent = append(k.nonContent, c.singlePaths(c.spec.Child("unset"), k.Unset, inSpec)...)
@@ -331,6 +338,20 @@ func (c *compiler) ignoreOn() {
 	}
 	if k.HasPlaces() && (k.SameTarget == api.Collect || k.RouteContents != nil || k.Directions != nil) {
 		c.forbidden(at, "requires a kind without routeContents and directions that does not collect")
+	}
+}
+
+func (c *compiler) named() {
+	k, at := c.kind, c.spec.Child("named")
+	if k.Named == nil {
+		return
+	}
+	k.name = c.singlePath(at.Child("field"), k.Named.Field, inContent)
+	if k.Named.Disabled != "" {
+		k.disabled = c.singlePath(at.Child("disabled"), k.Named.Disabled, inContent)
+	}
+	if k.SameTarget == api.Collect || k.RouteContents != nil || k.Directions != nil || len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
+		c.forbidden(at, "requires a kind without blocks, routeContents and directions that does not collect")
 	}
 }
 

@@ -2,6 +2,7 @@ package policykind_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,11 +36,15 @@ func unmarshalStrict(t testing.TB, text string, value any) {
 	require.Empty(t, wrong, text)
 }
 
-// spec reads a policy app/p with a spec in YAML.
+// spec reads a policy app/p with a spec in YAML, or with the fields of the object.
 func spec(t testing.TB, k *policykind.Kind, text string) *policykind.Policy {
 	t.Helper()
 	o := object(t, "metadata: {namespace: app, name: p}")
 	o["spec"] = object(t, text)
+	if k.Content == "." {
+		delete(o, "spec")
+		maps.Copy(o, object(t, text))
+	}
 	return k.Read(o, created)
 }
 

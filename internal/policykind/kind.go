@@ -42,8 +42,10 @@ type Kind struct {
 	spellings        map[string]merge.Strategy
 	rulesAreLeaves   bool // the rules are the leaves
 	fields           []Field
+	root             fieldPath // of field paths in an object: spec, or nil for the object itself
 	content          fieldPath
-	nonContent       []fieldPath // fields of spec that are not content
+	name, disabled   fieldPath   // of Named, nil if it is not set
+	nonContent       []fieldPath // fields of the root that are not content
 	ignored          []fieldPath // fields of the content that are ignored
 	through          merge.Key   // of Attachment.Through.Field
 	directedLists    []fieldPath // of Directions
@@ -56,6 +58,9 @@ type Kind struct {
 	paths            []profilePath
 	schema           *Schema // nil if unknown
 }
+
+// wholeObject is the Content of kinds without spec.
+const wholeObject = "."
 
 type keyedList struct {
 	path, key fieldPath

@@ -46,6 +46,9 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
+	if k.Content == wholeObject {
+		root, spec, ok = nil, object, true
+	}
 	if !ok {
 		r.wrongType(root, object["spec"], "an object")
 	} else {
@@ -213,7 +216,28 @@ func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any,
 	for _, a := range r.kind.ignored {
 		content = a.without(content)
 	}
+	if r.kind.Named != nil {
+		return r.named(root, content), nil
+	}
 	return content, root
+}
+
+// named returns the content as one rule, nil if it has no effect.
+func (r *reader) named(at *field.Path, content map[string]any) map[string]any {
+	k := r.kind
+	if k.disabled != nil {
+		if off, _ := k.disabled.lookup(content); off == true {
+			return nil
+		}
+		content = k.disabled.without(content)
+	}
+	value, at := lookup(at, content, k.Named.Field)
+	name, _ := value.(string)
+	if name == "" {
+		r.errs = append(r.errs, field.Required(at, "must be a string, the key of the rule"))
+		return nil
+	}
+	return map[string]any{name: k.name.without(content)}
 }
 
 // bareBlock returns the block that the bare rules act as.
@@ -359,7 +383,11 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	b.Rules = slices.Clip(split.rules)
 	r.bindings(at, b.Rules)
 	if len(b.Rules) > 0 {
-		r.policy.Blocks, r.policy.fields.blocks = append(r.policy.Blocks, b), append(r.policy.fields.blocks, at.String())
+		place := ""
+		if at != nil {
+			place = at.String()
+		}
+		r.policy.Blocks, r.policy.fields.blocks = append(r.policy.Blocks, b), append(r.policy.fields.blocks, place)
 	}
 }
 

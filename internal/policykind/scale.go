@@ -36,6 +36,6 @@ func (k *Kind) Scales(paths map[string]string) []string {
 // .spec.a.b.
 func (k *Kind) ignores(path string) bool {
 	at := strings.Split(strings.TrimPrefix(path, "."), ".")
-	content := append(fieldPath{"spec"}, k.content...)
+	content := slices.Concat(k.root, k.content)
 	return content.isPrefixOf(at) && slices.ContainsFunc(k.ignored, func(a fieldPath) bool { return a.isPrefixOf(at[len(content):]) })
 }

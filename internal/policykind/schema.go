@@ -156,9 +156,9 @@ func (k *Kind) Schema() *Schema {
 // Layout is where the rules are in the objects of a kind. Field paths are lists of
 // segments; in those of rules, * matches any name.
 type Layout struct {
-	// Content is the path of the content, below spec.
+	// Content is the path of the content in the object.
 	Content []string
-	// NotContent are the paths below spec that are not content, such as target
+	// NotContent are the paths in the object that are not content, such as target
 	// references.
 	NotContent [][]string
 	// NotRules are the paths below the content that are not bare rules: the blocks,
@@ -179,7 +179,7 @@ type Layout struct {
 // edited.
 func (k *Kind) Layout() Layout {
 	out := Layout{
-		Content: k.content, NotContent: segments(k.nonContent), NotRules: segments(k.ignored),
+		Content: slices.Concat(k.root, k.content), NotRules: segments(k.ignored),
 		Leaves: k.rulesAreLeaves, Whole: segments(k.wholeMaps), Rules: segments(k.rules),
 	}
 	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.Field, k.Strategy.BareField})
@@ -187,6 +187,9 @@ func (k *Kind) Layout() Layout {
 		if name != "" {
 			out.NotRules = append(out.NotRules, []string{name})
 		}
+	}
+	for _, a := range k.nonContent {
+		out.NotContent = append(out.NotContent, slices.Concat(k.root, a))
 	}
 	for _, l := range k.lists {
 		out.Lists = append(out.Lists, l.path)

@@ -95,7 +95,7 @@ func NewChecker(showValues bool) *Checker {
 // The only error is that of the budget (effective.ErrTooMuch). A cost above
 // includedCost is charged to the budget.
 func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, error) {
-	if e == nil || e.Kind.Schema() == nil || e.Kind.SameTarget == api.Collect || !isMerged(e) {
+	if e == nil || e.Kind.Schema() == nil || e.Kind.SameTarget == api.Collect || e.Kind.Named != nil || !isMerged(e) {
 		return Verdict{}, nil
 	}
 	p := c.planOf(e.Kind)

@@ -376,6 +376,23 @@ func TestTargetReferenceIsValid(t *testing.T) {
 	})
 }
 
+// In kinds without spec, the effective spec is checked as fields of the object. One of named
+// rules is not checked.
+func TestContentIsTheObject(t *testing.T) {
+	verdictOf := func(profile, high, low string) []string {
+		policy := func(namespace, name, target, fields string) string {
+			return fmt.Sprintf("kind: Paint\nmetadata: {namespace: %s, name: %s}\ntargetRefs: [{kind: %s}]\n%s", namespace, name, target, fields)
+		}
+		return texts(verdict(t, worlds.World(t, worlds.Docs(worlds.GatewayDoc("g", "istio", "http"), worlds.RouteDoc("r", "[{}]", "g"),
+			worlds.ClassProfileDoc("inherited", "Paint", "targets: {fields: [targetRefs]}\ncontent: .\nstrategy: {allowed: [merge]}\n"+profile),
+			"kind: Schema\nof: Paint\nschema: {type: object, required: [targetRefs], x-kubernetes-preserve-unknown-fields: true, properties: {metadata: {type: object}, "+
+				"targetRefs: {type: array, items: {type: object}}, a: {type: string}, b: {type: string}}, "+atMostOne+"}",
+			policy("infra", "high", "Gateway, name: g", high), policy("app", "low", "HTTPRoute, name: r", low)))))
+	}
+	assert.Equal(t, []string{"at most one of a and b"}, verdictOf("", "a: x", "b: w"))
+	assert.Empty(t, verdictOf("named: {field: n}", "n: a", "n: b"))
+}
+
 func TestUnchecked(t *testing.T) {
 	check(t, map[string]world{
 		"a kind without a schema": {gateway: "defaults: {strategy: patch, a: x}", route: "b: w"},

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -26,7 +27,7 @@ type target struct {
 func targetOf(k *policykind.Kind, root *structuralschema.Structural) target {
 	var best target
 	for i := range k.Targets.Fields {
-		at := append([]string{"spec"}, k.Layout().NotContent[i]...)
+		at := k.Layout().NotContent[i]
 		node := nodeAt(root, at)
 		if node == nil {
 			continue
@@ -113,7 +114,11 @@ func (p *plan) object(e *effective.Effective, at *location, spec map[string]any)
 	if normalize {
 		spec = runtime.DeepCopyJSON(spec) // the values of rules are shared
 	}
-	setAt(out, at.at, spec)
+	if len(at.at) == 0 { // the content is the object
+		maps.Copy(out, spec)
+	} else {
+		setAt(out, at.at, spec)
+	}
 	if p.target.at != nil {
 		setAt(out, p.target.at, p.target.reference(lowestTarget(e)))
 	}

@@ -83,14 +83,12 @@ func newPlan(k *policykind.Kind, showValues bool) *plan {
 // it.
 func (p *plan) addLocation(block ...string) {
 	l := p.kind.Layout()
-	content := slices.Concat([]string{"spec"}, l.Content)
-	at := slices.Concat(content, block)
+	at := slices.Concat(l.Content, block)
 	schema := nodeAt(p.schema, at)
 	if schema == nil {
 		return
 	}
-	out := &location{at: at, schema: schema, excluded: prefixed([]string{"spec"}, l.NotContent)}
-	out.excluded = append(out.excluded, prefixed(content, l.NotRules)...)
+	out := &location{at: at, schema: schema, excluded: slices.Concat(l.NotContent, prefixed(l.Content, l.NotRules))}
 	if len(block) > 0 {
 		out.excluded = append(out.excluded, prefixed(at, l.NotRules)...)
 	}
