@@ -32,7 +32,7 @@ func (s Scope) plan(v *snapshot.View) *plan {
 		p.addObject(ref)
 	}
 	for _, ref := range s.Roots {
-		p.addExisting(ref)
+		p.addExisting(v.Get(ref))
 	}
 	for _, ref := range s.Virtual {
 		p.virtual.add(ref)
@@ -95,10 +95,11 @@ func (p *plan) addObject(ref api.Ref) {
 			p.virtual.add(ref)
 		}
 	}
-	if g, ok := p.view.Get(ref).(*gateway.Gateway); ok {
+	o := p.view.Get(ref)
+	if g, ok := o.(*gateway.Gateway); ok {
 		p.addServicesOf(g)
 	}
-	p.addExisting(ref)
+	p.addExisting(o)
 	for other := range p.seen.from(p.view, ref) {
 		p.addObject(other)
 	}
@@ -117,9 +118,9 @@ func (p *plan) addVirtual(ref api.Ref) {
 	}
 }
 
-// addExisting adds an object if it exists.
-func (p *plan) addExisting(ref api.Ref) {
-	switch o := p.view.Get(ref).(type) {
+// addExisting adds an object, nil for none.
+func (p *plan) addExisting(object snapshot.Object) {
+	switch o := object.(type) {
 	case *gateway.Gateway:
 		p.roots.add(root{gateway: o})
 	case *gateway.ListenerSet:
