@@ -13,7 +13,8 @@ import (
 // Attachments looks up which policies are attached to the paths of requests. It is not
 // safe for concurrent use.
 type Attachments struct {
-	walk  *walk
+	start func() *walk
+	walk  *walk // nil until the first question: most writes ask none
 	root  root
 	route *gateway.Route
 	of    map[servedAt]*Attached
@@ -32,9 +33,11 @@ type servedAt struct {
 
 // Attachments returns the Attachments of the policies of some kinds in a view.
 func (e *Engine) Attachments(v *snapshot.View, kinds []*policykind.Kind) *Attachments {
-	w := newWalk(e, v, kinds, nil, nil)
-	w.keepsRoutes = true
-	return &Attachments{walk: w, of: make(map[servedAt]*Attached), known: make(map[string]*Attached), kinds: make([]attachedKind, len(kinds))}
+	return &Attachments{start: func() *walk {
+		w := newWalk(e, v, kinds, nil, nil)
+		w.keepsRoutes = true
+		return w
+	}}
 }
 
 // Attached is which policies are attached to the paths of the requests to a rule, by kind.
@@ -92,6 +95,10 @@ func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 
 // Of returns the policies on the paths of a rule of a route at a listener.
 func (a *Attachments) Of(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
+	if a.walk == nil {
+		a.walk, a.of, a.known = a.start(), make(map[servedAt]*Attached), make(map[string]*Attached)
+		a.kinds = make([]attachedKind, len(a.walk.kinds))
+	}
 	at := servedAt{l, r, rule}
 	known, ok := a.of[at]
 	if !ok {

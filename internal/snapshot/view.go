@@ -193,9 +193,14 @@ func hostKeys(r *gateway.Route) iter.Seq[string] {
 
 func backendKeys(r *gateway.Route) iter.Seq[string] {
 	return func(yield func(string) bool) {
+		var seen []api.Ref // most rules of a route have the same ones
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
 				o := b.Object
+				if slices.Contains(seen, o) {
+					continue
+				}
+				seen = append(seen, o)
 				if !yield(key(o.Group, o.Kind, o.Namespace, o.Name, r.Kind, r.Namespace, r.Name)) {
 					return
 				}
