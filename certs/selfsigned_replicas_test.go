@@ -1,11 +1,9 @@
 package certs
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +13,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"overrule.dev/overrule/test/logbuffer"
+	"overrule.dev/overrule/test/process"
 )
 
 // Two replicas share a Secret over two lifetimes of an authority and twenty of a leaf. At
@@ -31,8 +30,6 @@ func TestRotationFailsNoHandshake(t *testing.T) {
 func rotate(t *testing.T, names []string) {
 	t.Helper()
 	s, log := &sharedSecrets{}, &logbuffer.Buffer{}
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
 	var replicas []*Authority
 	for range 2 {
 		a := New(Options{
@@ -40,7 +37,7 @@ func rotate(t *testing.T, names []string) {
 			CAValidity: 90 * hour, LeafValidity: 10 * hour, PollInterval: 10 * time.Minute, PropagationDelay: 2 * hour, Log: log.Logger(),
 		})
 		replicas = append(replicas, a)
-		running.Go(func() { assert.NoError(t, a.Start(ctx)) })
+		process.Run(t, a.Start)
 		time.Sleep(7 * time.Minute) // they poll at different times
 	}
 	issuers := map[string]bool{}
@@ -60,8 +57,6 @@ func rotate(t *testing.T, names []string) {
 		}
 		replicas[0].Published(replicas[0].CABundle())
 	}
-	cancel()
-	running.Wait()
 	for _, step := range []step{stepStaged, stepConfirmed, stepPromoted, stepDropped} {
 		assert.GreaterOrEqual(t, strings.Count(log.String(), string(step)), 2, step)
 	}

@@ -44,7 +44,7 @@ var packages = []packageRule{
 	{"internal/cli/graph", "pictures of effective policies: Mermaid, DOT, SVG", []string{"api"}},
 	{"internal/cli/report", "the results of check, diff and violations in the formats of CI systems", []string{"internal/cli/printers"}},
 	{"internal/cli/ui", "the page of the plugin in the browser: its server, its files, what it asks of a source", []string{"api"}},
-	{"internal/cli/printers", "output of the plugin: table, tree, JSON, YAML", []string{"merge", "api"}},
+	{"internal/cli/printers", "output of the plugin: table, tree, JSON, YAML", []string{"merge", "internal/decode", "api"}},
 	{"internal/controllers/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},
 	{"internal/cache", "fills the store from a cluster", []string{
 		"internal/background", "internal/snapshot", "internal/policykind",

@@ -93,23 +93,6 @@ func GainedText(gained []GainedRules) string {
 	return JoinNames(parts)
 }
 
-// NamesText names the first of some rules: "a, b, c and 4 more rules".
-func NamesText(names []string) string {
-	const most = 4
-	if len(names) > most {
-		names = append(slices.Clone(names[:most-1]), fmt.Sprintf("%d more rules", len(names)-most+1))
-	}
-	return JoinNames(names)
-}
-
-// JoinNames joins names as in "a, b and c".
-func JoinNames(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
 // ChangesSummary says how many effective policies change, with details, and what requests
 // lose that move to another route or rule, "" for nothing.
 func ChangesSummary(n int, details, moved string) string {
@@ -126,12 +109,4 @@ func ChangesSummary(n int, details, moved string) string {
 		text += "; " + moved
 	}
 	return text
-}
-
-// Plural returns a number of things, as in "1 path" and "2 paths".
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

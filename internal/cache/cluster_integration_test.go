@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -27,6 +26,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/logbuffer"
+	"overrule.dev/overrule/test/process"
 )
 
 // things are one object of each kind that is read.
@@ -107,13 +107,7 @@ func startWatcher(t *testing.T, cfg *rest.Config) *running {
 	var err error
 	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.At(0), EventTimeout: time.Minute})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- r.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
+	process.Run(t, r.Start)
 	return r
 }
 

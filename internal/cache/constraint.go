@@ -2,7 +2,6 @@ package cache
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,33 +29,23 @@ var constraintKinds = []builtin{
 // without them, it may require something else.
 func constraints(kind api.PolicyKind, read func(metav1.ObjectMeta, api.ConstraintSpec) *constraint.Constraint) builtin {
 	of := snapshot.FixedKind(kind)
-	return builtin{resource: of.Resource, kind: kind, versions: of.Versions, decode: func(obj runtime.Object) (_ snapshot.Object, err error) {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, fmt.Errorf("got %T, want %T", obj, u)
-		}
+	return builtin{resource: of.Resource, kind: kind, versions: of.Versions, decode: decoderOf(func(u *unstructured.Unstructured) (_ snapshot.Object, err error) {
 		defer background.RecoverError(&err, "decode it")
 		var head struct {
 			metav1.ObjectMeta `json:"metadata"`
 			Status            api.ConstraintStatus `json:"status"`
 		}
-		convert := runtime.DefaultUnstructuredConverter
-		rest := maps.Clone(u.Object)
-		delete(rest, "spec")
-		if err := convert.FromUnstructured(rest, &head); err != nil {
-			return nil, fmt.Errorf("read the %s: %w", kind.Kind, err)
+		spec, misread, err := decodeSpec[api.ConstraintSpec](kind.Kind, u, &head)
+		if err != nil {
+			return nil, err
 		}
-		var body struct {
-			Spec api.ConstraintSpec `json:"spec"`
-		}
-		misread := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true)
-		c := read(head.ObjectMeta, body.Spec)
+		c := read(head.ObjectMeta, spec)
 		c.UID, c.Generation, c.Conditions = head.UID, head.Generation, head.Status.Conditions
 		if misread != nil {
-			c.Invalid = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", misread)
+			c.Invalid = misread
 		}
 		return c, nil
-	}}
+	})}
 }
 
 // ignoring returns a decoder for which the constraints of a namespace are Invalid: its

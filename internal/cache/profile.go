@@ -2,10 +2,8 @@ package cache
 
 import (
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -13,28 +11,15 @@ import (
 )
 
 // decodeProfile converts a PolicyProfile. Its spec is misread if it has unknown or invalid fields.
-func decodeProfile(obj runtime.Object) (snapshot.Object, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("got %T, want %T", obj, u)
-	}
+var decodeProfile = decoderOf(func(u *unstructured.Unstructured) (snapshot.Object, error) {
 	p := &policykind.Profile{}
-	head := maps.Clone(u.Object)
-	delete(head, "spec")
-	convert := runtime.DefaultUnstructuredConverter
-	if err := convert.FromUnstructured(head, &p.PolicyProfile); err != nil {
-		return nil, fmt.Errorf("read the PolicyProfile: %w", err)
+	spec, misread, err := decodeSpec[api.PolicyProfileSpec](policykind.KindProfile.Kind, u, &p.PolicyProfile)
+	if err != nil {
+		return nil, err
 	}
-	p.ManagedFields = nil
-	var body struct {
-		Spec api.PolicyProfileSpec `json:"spec"`
-	}
-	if err := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true); err != nil {
-		p.Misread = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", err)
-	}
-	p.Spec = body.Spec
+	p.Spec, p.Misread, p.ManagedFields = spec, misread, nil
 	return p, nil
-}
+})
 
 // profileProblems returns the profiles that are invalid in themselves.
 func profileProblems(kinds *snapshot.Kinds) []Problem {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,13 +97,9 @@ func gatewayAPI(kind string, example, list runtime.Object, decode decoder) built
 }
 
 func routes(kind string) builtin {
-	return gatewayAPI(kind, &gateway.RouteObject{}, &gateway.RouteObjectList{}, func(obj runtime.Object) (snapshot.Object, error) {
-		o, ok := obj.(*gateway.RouteObject)
-		if !ok {
-			return nil, fmt.Errorf("got %T, want %T", obj, o)
-		}
+	return gatewayAPI(kind, &gateway.RouteObject{}, &gateway.RouteObjectList{}, decoderOf(func(o *gateway.RouteObject) (snapshot.Object, error) {
 		return gateway.FromRoute(kind, o)
-	})
+	}))
 }
 
 // fixedKinds are the builtin kinds that have a CustomResourceDefinition.
@@ -128,28 +125,47 @@ func fixedKindOf(d *snapshot.Definition) *builtin {
 	return builtinOf(d.Kind)
 }
 
-func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
+// decoderOf decodes objects of one type.
+func decoderOf[T any](decode func(*T) (snapshot.Object, error)) decoder {
 	return func(obj runtime.Object) (snapshot.Object, error) {
 		t, ok := any(obj).(*T)
 		if !ok {
 			return nil, fmt.Errorf("got %T, want %T", obj, t)
 		}
-		return from(t), nil
+		return decode(t)
 	}
+}
+
+func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
+	return decoderOf(func(t *T) (snapshot.Object, error) { return from(t), nil })
+}
+
+// decodeSpec decodes an object but for its spec into head, and returns the spec. misread is
+// set if that has unknown or invalid fields.
+func decodeSpec[S any](kind string, u *unstructured.Unstructured, head any) (spec S, misread, err error) {
+	rest := maps.Clone(u.Object)
+	delete(rest, "spec")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rest, head); err != nil {
+		return spec, nil, fmt.Errorf("read the %s: %w", kind, err)
+	}
+	var body struct {
+		Spec S `json:"spec"`
+	}
+	misread = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true)
+	if misread != nil {
+		misread = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", misread)
+	}
+	return body.Spec, misread, nil
 }
 
 // policyDecoder decodes objects of a policy kind. The cluster may contain policies that
 // were never evaluated: a panic of the reader becomes an error, or the server would
 // crash at each start.
 func policyDecoder(k *policykind.Kind) decoder {
-	return func(obj runtime.Object) (out snapshot.Object, err error) {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, fmt.Errorf("got %T, want %T", obj, u)
-		}
+	return decoderOf(func(u *unstructured.Unstructured) (_ snapshot.Object, err error) {
 		defer background.RecoverError(&err, "decode it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil
-	}
+	})
 }
 
 // labelDecoder decodes the labels of objects of a kind.
@@ -169,11 +185,9 @@ func labelDecoder(kind api.PolicyKind) decoder {
 // that ends.
 func coercingDecoder(k *policykind.Kind) decoder {
 	read := policyDecoder(k)
-	return func(obj runtime.Object) (out snapshot.Object, err error) {
+	return decoderOf(func(u *unstructured.Unstructured) (_ snapshot.Object, err error) {
 		defer background.RecoverError(&err, "decode it with its schema")
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			k.Schema().Coerce(u.Object, nil)
-		}
-		return read(obj)
-	}
+		k.Schema().Coerce(u.Object, nil)
+		return read(u)
+	})
 }

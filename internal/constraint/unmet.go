@@ -2,11 +2,11 @@ package constraint
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 )
 
@@ -83,7 +83,7 @@ func (out *Result) add(r *rule, name string, all []violation, shown func() *cel.
 		for _, v := range all[:min(len(all), maxValues)] {
 			texts = append(texts, v.describe(spec))
 		}
-		u.Message = listed(texts, len(all))
+		u.Message = strings.Join(texts, ", ") + api.More(", and ", len(all)-len(texts), "")
 	}
 	for _, v := range all {
 		u.Beyond = append(u.Beyond, v.beyond)
@@ -103,15 +103,6 @@ func (v *violation) describe(shown any) string {
 		text += "which "
 	}
 	return text + v.fault
-}
-
-// listed joins the first of a number of texts.
-func listed(texts []string, of int) string {
-	text := strings.Join(texts, ", ")
-	if more := of - len(texts); more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text
 }
 
 // compact returns a value as JSON on one line, truncated.

@@ -100,7 +100,7 @@ func reason(values []cel.Read, failed, again error) string {
 	for _, r := range values[:min(len(values), maxValues)] {
 		texts = append(texts, r.Path+" is "+compact(r.Value))
 	}
-	return ": " + listed(texts, len(values))
+	return ": " + strings.Join(texts, ", ") + api.More(", and ", len(values)-len(texts), "")
 }
 
 // text returns the message of the author, empty if there is none.

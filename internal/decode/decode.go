@@ -1,4 +1,4 @@
-// Package decode decodes JSON as the API server does.
+// Package decode decodes JSON as the API server does, and encodes it for people.
 //
 // The result is that of sigs.k8s.io/json, which the API server uses: names are
 // case-sensitive, the last of two fields with the same name counts, and integers in

@@ -101,11 +101,7 @@ func ListSections(o snapshot.Object) string {
 	if len(all) == 0 {
 		return ""
 	}
-	more := ""
-	if n := len(all) - maxSections; n > 0 {
-		all, more = all[:maxSections], fmt.Sprintf(", and %d more", n)
-	}
-	return fmt.Sprintf("its %s are %s%s", what, strings.Join(all, ", "), more)
+	return fmt.Sprintf("its %s are %s%s", what, strings.Join(all[:min(len(all), maxSections)], ", "), api.More(", and ", len(all)-maxSections, ""))
 }
 
 // meantBy says which object is meant by a reference to one that does not exist, or which

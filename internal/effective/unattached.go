@@ -158,14 +158,10 @@ func (reason *noPathReason) unattachedRoute(r *gateway.Route) string {
 	for _, p := range r.Unread {
 		all = append(all, unsupportedParent(p))
 	}
-	switch more := len(all) - maxParents; {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return "it has no parentRefs"
-	case more > 0:
-		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxParents], ", "), more)
-	default:
-		return strings.Join(all, ", ")
 	}
+	return strings.Join(all[:min(len(all), maxParents)], ", ") + api.More(", and ", len(all)-maxParents, "")
 }
 
 func unsupportedParent(parent api.Ref) string {

@@ -48,11 +48,7 @@ func (ev objectCheck) reportDetached() {
 		}
 	}
 	for _, all := range detached {
-		what := slices.Min(all)
-		if more := len(all) - 1; more > 0 {
-			what += fmt.Sprintf("; nor %s", api.Plural(more, "more route"))
-		}
-		ev.warn(api.ReasonUnreached, Finding{}, "%s", what)
+		ev.warn(api.ReasonUnreached, Finding{}, "%s%s", slices.Min(all), api.More("; nor ", len(all)-1, "route"))
 	}
 }
 

@@ -93,11 +93,7 @@ func (g gainedRules) missedText(namespace string) string {
 			names = append(names, k.rules)
 		}
 	}
-	text := fmt.Sprintf("%s of %s, since %s takes precedence", api.NamesText(names), keys[0].policy, keys[0].by)
-	if more := len(keys) - len(names); more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text
+	return fmt.Sprintf("%s of %s, since %s takes precedence", api.NamesText(names), keys[0].policy, keys[0].by) + api.More(", and ", len(keys)-len(names), "")
 }
 
 // list returns the rules that a route gets by policy and name.

@@ -48,8 +48,9 @@ const (
 	// maxCandidateSets is how many are kept: paths come route by route, so that older ones are
 	// seldom needed again, and all of a large gateway's would take too much memory.
 	maxCandidateSets = 64
-	// maxNamed is how many policies are named.
-	maxNamed = 4
+	// maxNamed is how many policies are named, maxWeakenedNamed how many weakened rules.
+	maxNamed         = 4
+	maxWeakenedNamed = 3
 	// Most objects that are looked at, and reported one by one, as unreached.
 	maxUnreachedPaths = 256
 	maxUnreached      = 5

@@ -178,12 +178,7 @@ func among(w *effective.Weakener, rules []*merge.Effective) weakenedRules {
 
 // String names the first of them.
 func (r weakenedRules) String() string {
-	names := r.names(3)
-	text := strings.Join(names, ", ")
-	if more := len(r.first) + len(r.rest) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return strings.Join(r.names(maxWeakenedNamed), ", ") + api.More(" and ", len(r.first)+len(r.rest)-maxWeakenedNamed, "")
 }
 
 // names returns the names of the first ones.

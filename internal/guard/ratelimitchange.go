@@ -185,21 +185,13 @@ func (o *limitPlaces) routes() int {
 
 // routesText names the first of the routes.
 func (o *limitPlaces) routesText() string {
-	text := routeText(o.first.on)
-	if more := o.routes() - 1; more > 0 {
-		text += " and " + api.Plural(more, "more route")
-	}
-	return text
+	return routeText(o.first.on) + api.More(" and ", o.routes()-1, "route")
 }
 
 // rulesText names the first of the rules of routes.
 func (o *limitPlaces) rulesText() string {
 	path := &o.first.on.Path
-	text := path.Route.RuleName(path.Rule) + " of " + routeText(o.first.on)
-	if o.count > 1 {
-		text += " and " + api.Plural(o.count-1, "more path")
-	}
-	return text
+	return path.Route.RuleName(path.Rule) + " of " + routeText(o.first.on) + api.More(" and ", o.count-1, "path")
 }
 
 // routeText names the route of a path.

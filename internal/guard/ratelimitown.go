@@ -233,10 +233,7 @@ func (l *ownLimit) missingText() string {
 	for _, at := range missing[:min(len(missing), maxMissingMatches)] {
 		out = append(out, l.noMatchText(at))
 	}
-	if more := len(missing) - len(out); more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(out, "; ") + api.More("; and ", len(missing)-len(out), "")
 }
 
 // hasOutside reports whether requests for some hostnames of the limit's triggers do

@@ -81,14 +81,11 @@ func warnAtMost(a api.Action) api.Action {
 
 // reportNotBinding reports a constraint that does not bind the write by its first violation.
 func (ev *requirements) reportNotBinding(all []*unmetRequirement) {
-	first, more := all[0], ""
+	first, more := all[0], api.More(", and ", len(all)-1, "")
 	ref := first.constraint.Ref()
 	f := Finding{Policy: ref, NotBinding: true, Rule: first.rule, Advice: fmt.Sprintf("notify the owner of %s", ref)}
 	if slices.ContainsFunc(all, func(u *unmetRequirement) bool { return u.at != first.at }) {
 		f.Rule = ""
-	}
-	if len(all) > 1 {
-		more = fmt.Sprintf(", and %d more", len(all)-1)
 	}
 	f.Short = fmt.Sprintf("%s is not met, but does not apply to this write: %s%s", ref, first.message, more)
 	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: warning only, since the constraint does not apply to writes of %s",

@@ -311,8 +311,5 @@ func (l *ruleLoss) movedText() string {
 	if from == to {
 		from, to = endText(l.on.Before), endText(l.on.After)
 	}
-	if n := l.objects.count(); n > 1 {
-		from += fmt.Sprintf(" and %d more", n-1)
-	}
-	return fmt.Sprintf("requests that move from %s to %s", from, to)
+	return fmt.Sprintf("requests that move from %s%s to %s", from, api.More(" and ", l.objects.count()-1, ""), to)
 }

@@ -13,11 +13,7 @@ import (
 
 // pathsText names the first of a number of paths.
 func pathsText(e *effective.Effective, n int) string {
-	text := pathText(e)
-	if n > 1 {
-		text += " and " + api.Plural(n-1, "more path")
-	}
-	return text
+	return pathText(e) + api.More(" and ", n-1, "path")
 }
 
 // objectsText names the first of a number of objects that paths lead to.
@@ -26,10 +22,7 @@ func objectsText(e *effective.Effective, n int) string {
 	if e.Path.Route != nil {
 		text = e.Path.Route.Ref().String()
 	}
-	if n > 1 {
-		text += fmt.Sprintf(" and %d more", n-1)
-	}
-	return text
+	return text + api.More(" and ", n-1, "")
 }
 
 // pathText names a path by what it is about, and where it comes from.

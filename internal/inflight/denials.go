@@ -43,16 +43,13 @@ const maxNamed = 3
 
 func describeWrites(others []*entry) string {
 	var names []string
-	for i, e := range others {
-		if i == maxNamed {
-			return fmt.Sprintf("the pending writes of %s and %d more", strings.Join(names, ", "), len(others)-i)
-		}
+	for _, e := range others[:min(len(others), maxNamed)] {
 		names = append(names, e.ref.String())
 	}
 	if len(names) == 1 {
 		return "the pending write of " + names[0]
 	}
-	return "the pending writes of " + strings.Join(names, ", ")
+	return "the pending writes of " + strings.Join(names, ", ") + api.More(" and ", len(others)-maxNamed, "")
 }
 
 func tooMuch(what string) guard.Finding {

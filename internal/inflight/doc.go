@@ -12,5 +12,5 @@
 // no share is all of them.
 //
 // Each of these groups of files calls those before it alone: write, denials, latency, shares;
-// entry, index, overlay; log; evaluation, expiry, transfer.
+// entry, index, overlay; log, expiry; evaluation, transfer.
 package inflight

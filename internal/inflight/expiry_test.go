@@ -12,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/process"
 )
 
 var errUnreachable = errors.New("the API server does not respond")
@@ -36,13 +37,7 @@ func (s *stored) read(_ context.Context, ref api.Ref) (snapshot.Observation, err
 // expires.
 func newExpiryHarness(t *testing.T, read func(context.Context, api.Ref) (snapshot.Observation, error)) *harness {
 	s := newHarness(t, Options{ReadStored: read}, gatewayGroup, route)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- s.log.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
+	process.Run(t, s.log.Start)
 	return s
 }
 

@@ -17,10 +17,9 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultRequestTimeout = time.Minute
-	DefaultMaxWrites      = 4096
-	DefaultMaxBytes       = 32 << 20
-	DefaultMaxWait        = 200 * time.Millisecond
+	DefaultMaxWrites = 4096
+	DefaultMaxBytes  = 32 << 20
+	DefaultMaxWait   = 200 * time.Millisecond
 )
 
 // Options of a Log.
@@ -427,41 +426,4 @@ func (l *Log) countEnded(entries []*entry) (int, <-chan struct{}) {
 		}
 	}
 	return n, l.wake
-}
-
-// expire ends the entries that the API server cannot store any more and has not stored.
-// If Start has to find out, they end a moment later.
-func (l *tracked) expire() {
-	l.endRelisted()
-	due := l.due()
-	switch {
-	case len(due) == 0:
-	case l.Options.ReadStored == nil:
-		for _, e := range due {
-			l.end(e)
-		}
-		l.notify()
-	default:
-		select {
-		case l.expiring <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// due returns the entries that the API server cannot store any more, unless they were
-// checked a short time ago.
-func (l *tracked) due() []*entry {
-	now := time.Now()
-	oldest := now.Add(-l.Options.RequestTimeout - l.latency.bound())
-	var out []*entry
-	for _, e := range l.entries {
-		if e.admittedAt.After(oldest) {
-			break // the others are newer
-		}
-		if e.endedAt == 0 && !e.checkAfter.After(now) {
-			out = append(out, e)
-		}
-	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 )
 
@@ -98,8 +99,5 @@ func routeNames(all []gateway.Attached) string {
 			names = append(names, name)
 		}
 	}
-	if more := len(names) - maxRouteNames; more > 0 {
-		names = append(names[:maxRouteNames], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(names[:min(len(names), maxRouteNames)], ", ") + api.More(", ", len(names)-maxRouteNames, "")
 }

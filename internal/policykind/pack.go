@@ -1,8 +1,6 @@
 package policykind
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"unique"
 
@@ -81,13 +79,11 @@ func packValue(value any) any {
 	if hasFloat(value) {
 		return value
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(value) != nil {
+	data, err := decode.Encode(value, "")
+	if err != nil {
 		return value
 	}
-	return packed(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return packed(data)
 }
 
 // hasFloat reports whether a value contains a float64.

@@ -1,13 +1,12 @@
 package ratelimit
 
 import (
-	"bytes"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 const (
@@ -140,16 +139,8 @@ func (c Condition) String() string {
 	if c.Operator == Exists || c.Operator == NotExists {
 		return text
 	}
-	return text + " " + quoteJSON(c.Value)
-}
-
-// quoteJSON returns a string as JSON, without escapes for HTML.
-func quoteJSON(text string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string can always be encoded
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	value, _ := decode.Encode(c.Value, "") // a string can always be encoded
+	return text + " " + string(value)
 }
 
 // commonHostnames returns the hostnames of the triggers, sorted, if all triggers have the

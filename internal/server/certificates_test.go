@@ -1,14 +1,12 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/test/process"
 )
 
 // newTestProvider returns the certProvider of some flags.
@@ -30,12 +29,9 @@ func newTestProvider(t *testing.T, args ...string) *certProvider {
 
 func (i *certProvider) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
 	for _, r := range i.runnables {
-		running.Go(func() { assert.NoError(t, r.Start(ctx)) })
+		process.Run(t, r.Start)
 	}
-	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 // writeCertificates returns a directory with a self-signed serving certificate.

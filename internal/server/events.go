@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/webhook"
@@ -36,17 +37,12 @@ func (w *warningEvents) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (w *warningEvents) Start(ctx context.Context) error {
-	tick := time.NewTicker(warningInterval)
-	defer tick.Stop()
 	seen := make(map[string]int)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			w.check(seen)
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, warningInterval, false, func(context.Context) (bool, error) {
+		w.check(seen)
+		return false, nil
+	})
+	return nil
 }
 
 // check reports the warnings that are seen for the second time in a row. Each is

@@ -24,6 +24,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
 )
 
 func TestReadyzReportsFailingChecks(t *testing.T) {
@@ -107,10 +108,7 @@ func TestProbesAreServedUntilTheServerEnds(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	h := &probeServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), log: funcr.New(func(string, string) {}, funcr.Options{})}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- h.Start(ctx) }()
+	process.Run(t, h.Start)
 	get := func() (string, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.address+"/healthz", nil)
 		require.NoError(t, err)
@@ -125,10 +123,8 @@ func TestProbesAreServedUntilTheServerEnds(t *testing.T) {
 	require.Eventually(t, func() bool { got, err := get(); return err == nil && got == "ok\n" }, time.Minute, time.Millisecond)
 
 	second := &probeServer{address: h.address, log: h.log}
-	assert.ErrorContains(t, second.Start(ctx), "listen for probes: listen tcp "+h.address)
+	assert.ErrorContains(t, second.Start(t.Context()), "listen for probes: listen tcp "+h.address)
 
-	cancel()
-	assert.NoError(t, <-ended)
 	assert.False(t, h.NeedLeaderElection())
 }
 

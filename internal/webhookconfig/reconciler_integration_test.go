@@ -29,6 +29,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -100,19 +101,12 @@ func serve(t *testing.T) *service {
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	t.Cleanup(broadcaster.Shutdown)
 	server := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule"), tokens).Handler(), ReadHeaderTimeout: time.Minute}
-	ctx, cancel := context.WithCancel(t.Context())
-	var crew sync.WaitGroup
-	crew.Go(func() { assert.NoError(t, authority.Start(ctx)) })
-	crew.Go(func() { assert.NoError(t, tokens.Start(ctx)) })
-	crew.Go(func() { assert.NoError(t, registrar.Start(ctx)) })
-	crew.Go(func() {
+	process.Run(t, authority.Start, tokens.Start, registrar.Start)
+	process.Run(t, func(context.Context) error {
 		assert.ErrorIs(t, server.Serve(tls.NewListener(listener, certs.TLSConfig(authority))), http.ErrServerClosed)
+		return nil
 	})
-	t.Cleanup(func() {
-		cancel()
-		_ = server.Close()
-		crew.Wait()
-	})
+	t.Cleanup(func() { _ = server.Close() })
 	return s
 }
 

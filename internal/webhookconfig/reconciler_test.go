@@ -1,7 +1,6 @@
 package webhookconfig
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"overrule.dev/overrule/test/logbuffer"
+	"overrule.dev/overrule/test/process"
 )
 
 // fakeAuthority is an Authority that a test controls.
@@ -110,20 +110,13 @@ func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *
 		c(o.Reconciler)
 	}
 	o.start(t)
-	t.Cleanup(func() { o.stop() })
 	return o
 }
 
 // start begins a term, which stop ends.
 func (o *harness) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- o.Start(ctx) }()
-	o.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
+	o.stop = process.Run(t, o.Start)
 	synctest.Wait()
 }
 

@@ -11,6 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/cert"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // checkStatic returns what static configurations lack, which users apply.
@@ -58,10 +60,7 @@ func (r *registration) lacks() []string {
 func uncovered(want, live []admissionregistrationv1.RuleWithOperations) string {
 	missing := sets.List(coverage(want).Difference(coverage(live)))
 	const maxNamed = 5
-	if n := len(missing) - maxNamed; n > 0 {
-		missing = append(missing[:maxNamed], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(missing, ", ")
+	return strings.Join(missing[:min(len(missing), maxNamed)], ", ") + api.More(", and ", len(missing)-maxNamed, "")
 }
 
 // coverage returns what rules of ours cover: "CREATE httproutes.gateway.networking.k8s.io".

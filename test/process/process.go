@@ -1,5 +1,5 @@
 // Package process runs a program in the background for a test or the demo, and
-// stops it by its process id.
+// stops it by its process id. For tests, it does the same with functions.
 package process
 
 import (

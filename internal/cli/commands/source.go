@@ -208,12 +208,9 @@ func (a *app) warnNotRead(set *manifest.Set, kinds *manifest.Kinds) {
 		}
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(objects), api.ComparePolicyKinds) {
-		first, more := objects[kind][0], ""
-		if n := len(objects[kind]) - 1; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
+		first := objects[kind][0]
 		why, advice := kinds.NotRead(first)
-		a.warnf("%s: %s%s: %s; %s", first.At, first, more, why, advice)
+		a.warnf("%s: %s%s: %s; %s", first.At, first, api.More(" and ", len(objects[kind])-1, ""), why, advice)
 	}
 }
 

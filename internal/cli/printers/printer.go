@@ -3,16 +3,15 @@
 package printers
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // Format is an output format.
@@ -44,7 +43,8 @@ func write[D any](p Printer, list D, show func(*textWriter, D)) error {
 	var err error
 	switch p.Format {
 	case JSON:
-		text, err = marshal(list)
+		text, err = decode.Encode(list, "  ")
+		text = append(text, '\n')
 	case YAML:
 		text, err = yaml.Marshal(list)
 	default:
@@ -59,15 +59,6 @@ func write[D any](p Printer, list D, show func(*textWriter, D)) error {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
-}
-
-func marshal(list any) ([]byte, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // keep the > of conditions readable
-	e.SetIndent("", "  ")
-	err := e.Encode(list)
-	return []byte(b.String()), err
 }
 
 func meta(kind string) api.TypeMeta { return api.TypeMeta{APIVersion: api.APIVersion, Kind: kind} }

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // Documents is the format of rendered limits that other programs read: for each
@@ -68,7 +69,7 @@ var notYAML = regexp.MustCompile(`[\x7f-\x9f\x{feff}\x{fffe}\x{ffff}]`)
 // writeOrdered writes plain data as YAML with the fields in the order of their
 // struct, which is that of the RFC. It reads their JSON as YAML.
 func writeOrdered(out io.Writer, plain any) error {
-	text, err := marshal(plain)
+	text, err := decode.Encode(plain, "  ")
 	if err != nil {
 		return err
 	}

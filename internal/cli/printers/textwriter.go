@@ -2,7 +2,6 @@ package printers
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // style is an ANSI style. All codes have two digits, so that a style adds the same
@@ -109,13 +109,11 @@ func (w *textWriter) table(header []string, rows [][]cell) {
 
 // Compact returns a value as JSON on one line.
 func Compact(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := decode.Encode(v, "")
+	if err != nil {
 		return "?"
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(data)
 }
 
 // Cut shortens a text to a number of characters, with an ellipsis at the end.

@@ -52,10 +52,7 @@ func reachText(v api.Verdict) string {
 	for _, l := range v.Lost[:min(len(v.Lost), most)] {
 		parts = append(parts, fmt.Sprintf("%s %s %s", api.Plural(l.Paths, "path"), l.Verb(), l.Rules))
 	}
-	if more := len(v.Lost) - len(parts); more > 0 {
-		parts = append(parts, api.Plural(more, "more loss"))
-	}
-	text := strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ") + api.More(", and ", len(v.Lost)-len(parts), "")
 	if !slices.ContainsFunc(v.Lost, func(l api.LostRules) bool { return l.Paths >= c.Paths }) {
 		text += fmt.Sprintf("; the effective policy of %s changes", api.Plural(c.Paths, "path")) + unreached
 	}

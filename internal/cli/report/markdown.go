@@ -215,14 +215,6 @@ func details(summary, content string) string {
 	return "\n<details>\n<summary>" + summary + "</summary>\n\n" + content + "\n</details>\n"
 }
 
-// joinAnd joins parts as "a, b and c".
-func joinAnd(parts []string) string {
-	if n := len(parts); n > 1 {
-		parts = append(slices.Clone(parts[:n-2]), parts[n-2]+" and "+parts[n-1])
-	}
-	return strings.Join(parts, ", ")
-}
-
 // cutText returns the note about what is left out, "" if nothing is.
 func cutText(findings, paths int, diagram bool) string {
 	var parts []string
@@ -238,5 +230,5 @@ func cutText(findings, paths int, diagram bool) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "\nNot shown, because the text is limited in size: " + joinAnd(parts) + ". The log of the job shows the rest.\n"
+	return "\nNot shown, because the text is limited in size: " + api.JoinNames(parts) + ". The log of the job shows the rest.\n"
 }

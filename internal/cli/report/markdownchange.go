@@ -43,9 +43,7 @@ func (r *Report) changes(limit int) (string, int) {
 func (g changeGroup) markdown() string {
 	c := g[0]
 	summary := text(printers.Cut(c.PolicyKind.Kind, nameLimit)) + " on " + code(printers.Cut(api.PathText(c.Path), nameLimit))
-	if n := len(g) - 1; n > 0 {
-		summary += " and " + api.Plural(n, "more path")
-	}
+	summary += api.More(" and ", len(g)-1, "path")
 	switch {
 	case len(c.Lost) > 0:
 		summary += ": <b>loses " + text(printers.Cut(strings.Join(c.Lost, ", "), nameLimit)) + "</b>"
@@ -94,7 +92,7 @@ func (g changeGroup) causes() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Changed by " + joinAnd(parts) + "\n\n"
+	return "Changed by " + api.JoinNames(parts) + "\n\n"
 }
 
 // listPaths lists the paths, with those that served their requests before.

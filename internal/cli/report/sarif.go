@@ -1,9 +1,7 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -14,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
+	"overrule.dev/overrule/internal/decode"
 )
 
 const (
@@ -49,12 +48,8 @@ func sarifText(r *Report) ([]byte, error) {
 	}
 	log := sarif.NewReport().AddRun(run.WithTool(sarif.NewTool().WithDriver(r.driver(rules))))
 	log.Schema = sarifSchema
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	err := encoder.Encode(log)
-	return out.Bytes(), err
+	out, err := decode.Encode(log, " ")
+	return append(out, '\n'), err
 }
 
 func (r *Report) driver(rules []reason) *sarif.ToolComponent {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/process"
 )
 
 // fakeState has one route.
@@ -132,13 +133,7 @@ func start(t *testing.T) *testServer {
 	source, out := newFakeSource(), &lockedBuffer{}
 	s, err := New(t.Context(), source, Options{Out: out})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-done)
-	})
+	process.Run(t, s.Run)
 	return &testServer{s, source, out}
 }
 
@@ -355,11 +350,8 @@ func TestRunOpensTheBrowser(t *testing.T) {
 		return errors.New("no browser")
 	}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	stop := process.Run(t, s.Run)
 	assert.Equal(t, s.URL(), <-opened)
-	cancel()
-	assert.NoError(t, <-done)
+	stop()
 	assert.Contains(t, out.String(), "cannot open a browser: no browser")
 }

@@ -15,6 +15,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -24,7 +25,7 @@ func TestWriteUpdatesMarksOfAffectedObjectsOnly(t *testing.T) {
 	other, routeT := worlds.GatewayDoc("other", "class", "http"), worlds.RouteDoc("t", "[{}]", "other")
 	p, g := onRoute("p", "r", "a: 1"), onGateway("g", "edge", "overrides: {strategy: patch, a: 5}")
 	inWorld(t, []string{class, edge, other, routeR, routeS, routeT, p}, func(w *world) {
-		defer w.start()()
+		process.Run(w, w.Start)
 		assert.Empty(t, w.settle(), "the store is not ready")
 		w.opts.Store.Listed("objects")
 		assert.ElementsMatch(t, []string{"HTTPRoute app/r", "Paint app/p"}, w.settle(), "a full resync at the start; objects without marks are not written")
@@ -220,7 +221,7 @@ func TestSecondTermResyncs(t *testing.T) {
 	inWorld(t, []string{class, edge, routeR, onGateway("g", "edge", "a: 1")}, func(w *world) {
 		w.opts.Store.Listed("objects")
 		w.write = func(api.Ref, *Marks) (*Marks, error) { return nil, errors.New("no answer") }
-		stop := w.start()
+		stop := process.Run(w, w.Start)
 		w.after(changesDelay + minDelay - time.Nanosecond)
 		w.put(onGateway("g", "edge", "b: 1"))
 		stop()
@@ -231,7 +232,7 @@ workqueue_depth{controller="overrule-annotations",name="overrule-annotations",pr
 `), "workqueue_depth"), "nothing is pending while it does not lead")
 
 		w.write = nil
-		stop = w.start()
+		stop = process.Run(w, w.Start)
 		assert.Len(t, w.settle(), 3, "what the first term has not written")
 		stop()
 	})

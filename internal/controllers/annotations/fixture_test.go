@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -77,22 +77,11 @@ func inWorld(t *testing.T, docs []string, run func(w *world)) {
 func inRunning(t *testing.T, docs []string, run func(w *world)) {
 	t.Helper()
 	inWorld(t, docs, func(w *world) {
-		defer w.start()()
+		process.Run(w, w.Start)
 		w.opts.Store.Listed("objects")
 		w.settle()
 		run(w)
 	})
-}
-
-// start runs the Controller until stop is called.
-func (w *world) start() (stop func()) {
-	ctx, cancel := context.WithCancel(w.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Start(ctx) }()
-	return func() {
-		cancel()
-		assert.NoError(w, <-ended)
-	}
 }
 
 // Write implements Options.Write.

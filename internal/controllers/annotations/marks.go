@@ -2,7 +2,6 @@ package annotations
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -159,9 +158,5 @@ func (a *affected) message(kind string) string {
 	for _, ref := range refs[:min(len(refs), maxNamedPolicies)] {
 		names = append(names, ref.String())
 	}
-	text := "affected by " + strings.Join(names, ", ")
-	if omitted := len(refs) - maxNamedPolicies; omitted > 0 {
-		text += fmt.Sprintf(" and %d more", omitted)
-	}
-	return text
+	return "affected by " + strings.Join(names, ", ") + api.More(" and ", len(refs)-maxNamedPolicies, "")
 }

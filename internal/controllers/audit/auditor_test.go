@@ -24,6 +24,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -413,9 +414,7 @@ func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 		},
 	})
 	assert.False(t, s.NeedLeaderElection())
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- s.Start(ctx) }()
+	process.Run(t, s.Start)
 
 	v, _ := objects.View()
 	objects.Apply(snapshot.Put(worlds.Read(t, v, edge)))
@@ -431,8 +430,6 @@ func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 		// the previous change may be audited once more before
 	}
 	assert.NotNil(t, (<-audits).Gateway("infra", "two"), "a run that panicked is repeated")
-	cancel()
-	require.NoError(t, <-ended)
 }
 
 func TestAuditorStopsDuringRun(t *testing.T) {

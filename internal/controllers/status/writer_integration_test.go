@@ -3,9 +3,7 @@
 package status_test
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"overrule.dev/overrule/internal/controllers/status"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
 )
 
 const named = `
@@ -83,12 +82,5 @@ func writes(t *testing.T, e *env.Env) {
 	writer := &status.Writer{
 		Client: client, Statuses: watcher.Statuses, Changed: watcher.StatusesChanged(), Log: testr.New(t),
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var crew sync.WaitGroup
-	crew.Go(func() { assert.NoError(t, watcher.Start(ctx)) })
-	crew.Go(func() { assert.NoError(t, writer.Start(ctx)) })
-	t.Cleanup(func() {
-		cancel()
-		crew.Wait()
-	})
+	process.Run(t, watcher.Start, writer.Start)
 }

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -22,6 +21,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/test/process"
 )
 
 var (
@@ -122,20 +122,13 @@ func newWriterFixture(t *testing.T, profiles ...cache.Status) *writerFixture {
 		Log: funcr.New(func(_, args string) { d.log = append(d.log, args) }, funcr.Options{}),
 	}
 	d.start(t)
-	t.Cleanup(func() { d.stop() })
 	return d
 }
 
 // start begins a term, which stop ends.
 func (d *writerFixture) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- d.Start(ctx) }()
-	d.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
+	d.stop = process.Run(t, d.Start)
 	synctest.Wait()
 }
 
