@@ -16,8 +16,27 @@ import (
 // listener, where no route serves them yet. It compares them as if one did: the route that
 // is attached there next takes nothing from anyone, so that its write is too late.
 func (ev *overrides) compareAwaited() error {
-	if !ev.editsListeners() {
+	o, err := ev.awaited()
+	if o == nil || err != nil {
+		return err
+	}
+	s := o.othersScope()
+	if len(s.Objects) == 0 {
 		return nil
+	}
+	if err := ev.compareVariant(o, s, "of listeners without routes", func(p effective.Pair) error { return ev.checkAwaited(o, p) }); err != nil {
+		return err
+	}
+	ev.dropKnown(o)
+	ev.addNewLosses(o)
+	return nil
+}
+
+// awaited returns the write with a route at each listener without one that the write adds,
+// with the requests that it moves there; nil if none matters.
+func (ev *overrides) awaited() (*overrides, error) {
+	if !ev.editsListeners() {
+		return nil, nil
 	}
 	entries := ev.rerouted().entries
 	var routes []*gateway.Route
@@ -33,13 +52,13 @@ func (ev *overrides) compareAwaited() error {
 		}
 	}
 	if len(routes) == 0 {
-		return nil
+		return nil, nil
 	}
 	o := ev.variant(ev.before, ev.after.With(puts...))
 	*o.requests = requests{write: o.write, moves: make(map[rulePlace][]flow)}
 	limits, matters := o.moveLimits()
 	if !matters {
-		return nil
+		return nil, nil
 	}
 	limits.Steps = &ev.steps
 	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.knows(from, to) }
@@ -57,20 +76,11 @@ func (ev *overrides) compareAwaited() error {
 		}
 		for r := range at.readings(routes...) {
 			if err := o.trackMoves(at, r, re, limits); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	s := o.othersScope()
-	if len(s.Objects) == 0 {
-		return nil
-	}
-	if err := ev.compareVariant(o, s, "of listeners without routes", func(p effective.Pair) error { return ev.checkAwaited(o, p) }); err != nil {
-		return err
-	}
-	ev.dropKnown(o)
-	ev.addNewLosses(o)
-	return nil
+	return o, nil
 }
 
 // checkAwaited checks, with routes that are awaited, the overrides of a path whose requests

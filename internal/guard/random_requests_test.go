@@ -196,7 +196,7 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known) || c.losesConnections(o, x, paths)
 	}
-	if x.kind != "AtBackend" && o.level >= atRouteNamespace && c.written.isRoute() && c.written.Namespace != x.route.Namespace {
+	if x.kind != "AtBackend" && o.level >= atRouteNamespace && !c.binds(o, x) {
 		return false // a warning
 	}
 	self := slices.IndexFunc(paths, func(y plainPath) bool { return y.earlier(x) == x.name(x.rule) })
@@ -248,6 +248,22 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 		samePort := !y.unread && y.gateway.key() == x.gateway.key() && y.listener.Port == x.listener.Port
 		return !samePort && !c.after.given(o, y) && (!y.unread || o.level < atRouteNamespace)
 	})
+}
+
+// binds reports whether an override on a route binds the write of what is written: not of the
+// routes of other namespaces, of their ListenerSets to which the route is not attached, and of
+// Namespaces but its own, those of its parents and of the policy.
+func (c *plainTraffic) binds(o plainOverride, x plainPath) bool {
+	switch home := x.route.Namespace; c.written.Kind {
+	case "HTTPRoute", tcpRoute:
+		return c.written.Namespace == home
+	case "ListenerSet":
+		return c.written.Namespace == home || c.written == x.owner()
+	case "Namespace":
+		return slices.Contains([]string{home, o.Namespace, x.gateway.Namespace, x.owner().Namespace}, c.written.Name)
+	default:
+		return true
+	}
 }
 
 // losesAwaited reports whether an override of a path is lost for requests to a host that come

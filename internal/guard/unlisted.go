@@ -119,7 +119,15 @@ func (ev unlistedCheck) touches(k *policykind.Kind) (t touchedPaths, err error) 
 		}
 		return nil
 	}
-	for _, s := range []effective.Scope{u.scope(), u.othersScope(), u.otherListenersScope([]*policykind.Kind{k})} {
+	awaited, err := u.awaited()
+	if err != nil {
+		return t, fmt.Errorf("find the requests that come in by new listeners: %w", err)
+	}
+	scopes := []effective.Scope{u.scope(), u.othersScope(), u.otherListenersScope([]*policykind.Kind{k})}
+	if awaited != nil {
+		scopes = append(scopes, awaited.othersScope())
+	}
+	for _, s := range scopes {
 		s.Kinds = []api.PolicyKind{k.Ref()}
 		s.Empty = s.Kinds
 		if err := ev.guard.Engine.Compare(u.before, u.after, s, ev.budget, visit); err != nil {

@@ -73,6 +73,13 @@ func TestWritesWhileKindIsUnlisted(t *testing.T) {
 		return worlds.GrantDoc("infra", "x", "{group: example.com, kind: "+kind+", namespace: app}", "{group: gateway.networking.k8s.io, kind: Gateway}")
 	}
 	classed := strings.Replace(worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}"), "targets: {", "targets: {classFrom: [sec], ", 1)
+	set := func(name, created, listener string) string {
+		return "kind: ListenerSet\nmetadata: {namespace: infra, name: " + name + ", creationTimestamp: \"2026-01-0" + created + "T00:00:00Z\"}\nspec:\n  parentRef: {name: g}\n" +
+			"  listeners: [{name: a, port: 90, allowedRoutes: {namespaces: {from: All}}, " + listener + "}]"
+	}
+	open := g + "  allowedListeners: {namespaces: {from: All}}"
+	byS, byU, onU := set("s", "1", `protocol: HTTP, hostname: "*.example"`), set("u", "2", "protocol: HTTP, hostname: y.example"),
+		strings.Replace(routeDoc("r", "[{}]", "u"), "{namespace: infra, name: u}", "{kind: ListenerSet, namespace: infra, name: u}", 1)
 	h2 := strings.Replace(h, "namespace: infra", "namespace: edge", 1)
 	const requires = "validations: [{expression: \"has(effective.a)\", message: needed}]"
 	for name, c := range map[string]struct {
@@ -91,6 +98,7 @@ func TestWritesWhileKindIsUnlisted(t *testing.T) {
 		"another rule has the name of a position":                  {before: docs(g, routeDoc("r", "[{}]", "g")), change: overrideCase{write: routeDoc("r", "[{}, {name: rule-1, matches: [{path: {value: /x}}]}]", "g")}, want: onG},
 		"a gateway takes another class":                            {before: one, change: overrideCase{write: gatewayDoc("g", "nginx", "http")}, want: onG},
 		"a gateway has one listener more":                          {before: one, change: overrideCase{write: g + "  - " + x}, want: onG},
+		"a listener without routes takes those of another":         {before: docs(open, byS, byU, onU), change: overrideCase{write: set("s", "1", "protocol: TCP")}, want: strings.Replace(onG, "Gateway infra/g", "ListenerSet infra/u", 1)},
 		"a gateway has other labels":                               {before: one, change: overrideCase{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
 		"a route gets an owner":                                    {before: one, change: overrideCase{write: routeDoc("r", two, "g"), owner: "Thing x"}, want: onG},
 		"a service of a mesh is deleted":                           {before: docs(inMesh), change: overrideCase{delete: serviceDoc}, want: paint + "HTTPRoute app/r rule-1, Service app/s, /readyz, Paint"},

@@ -32,7 +32,7 @@ type write struct {
 // between returns the same write between two other views, of which nothing is found yet.
 func (ev *write) between(before, after *snapshot.View) *write {
 	return &write{
-		guard: ev.guard, change: ev.change, before: before, after: after, old: ev.old, budget: ev.budget, deletedWithOwner: ev.deletedWithOwner,
+		guard: ev.guard, change: ev.change, before: before, after: after, old: ev.old, budget: ev.budget, deletedWithOwner: ev.deletedWithOwner, everyKindUnlisted: ev.everyKindUnlisted,
 	}
 }
 
