@@ -4,7 +4,7 @@
 // limit service. Values in, values out: it does not depend on policies or paths.
 //
 // Each of these groups of files calls those before it alone: what a limit is (limit, fields,
-// defaults, detect, wellknown, route); how one binds (bind, nearestmatch, suggest); what is
-// rendered (renderhost, renderrule, rendercondition, renderaction, render); what is read
-// (reader, hostname, regex, selector, match, read).
+// defaults, detect, wellknown, route); how one binds (bind, nearestmatch); what is rendered
+// (renderrule, renderlimit, render); what is read (reader, hostname, regex, selector, match,
+// read).
 package ratelimit
