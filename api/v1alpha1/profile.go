@@ -407,10 +407,10 @@ type RouteContents struct {
 	Content string `json:"content"`
 }
 
-// IgnoredRules is rules that have no effect on some paths. Exactly one of route and where must
-// be set.
+// IgnoredRules is rules that have no effect on some paths. Exactly one of route, where and
+// beside must be set.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.route) != has(self.where)",message="set one of route and where"
+// +kubebuilder:validation:XValidation:rule="[has(self.route), has(self.where), has(self.beside)].exists_one(x, x)",message="set one of route, where and beside"
 // +kubebuilder:object:generate=true
 type IgnoredRules struct {
 	// Rules lists the field paths of the rules.
@@ -429,6 +429,11 @@ type IgnoredRules struct {
 	//
 	// +optional
 	Where IgnoredWhere `json:"where,omitempty"`
+	// Beside is another kind of policies, as KIND.GROUP: they have no effect on a backend that
+	// has one.
+	//
+	// +optional
+	Beside string `json:"beside,omitempty"`
 	// Target is the kind of the target of the policies of which this is so. If empty, it is
 	// so of all.
 	//

@@ -146,12 +146,14 @@ func (k *kindWalk) byPlace() {
 	if !slices.ContainsFunc(all, func(l layer) bool { return l.policy.HasPort(port) }) {
 		port = ""
 	}
+	beside := k.hasBeside()
 	s.layers = all[:0]
 	for _, l := range all {
 		at := policykind.Place{Merged: len(all) > 1, Listener: l.Level == int(gateway.LevelListener), Port: port}
 		if s.path.Route != nil {
 			at.Route = s.path.Route.Kind
 		}
+		at.Beside = beside
 		l.Part = l.policy.PartAt(at)
 		switch {
 		case l.policy.Sets(l.Part) || l.policy.Empty():
@@ -160,6 +162,21 @@ func (k *kindWalk) byPlace() {
 			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect there", k.kind.Kind)
 		}
 	}
+}
+
+// hasBeside reports whether the backend of the path has a policy of the other kind beside which
+// rules of this one have no effect.
+func (k *kindWalk) hasBeside() bool {
+	b, kind := k.stack.path.Backend, k.kind.Beside()
+	if b == nil || kind == (api.PolicyKind{}) {
+		return false
+	}
+	for p, t := range k.view.On(b.Object) {
+		if p.Kind.Ref() == kind && p.Invalid == nil && t.Refused == "" && (t.Whole() || onPort(k.view, k.unread.numbers, &t, b.Object, b.Port)) {
+			return true
+		}
+	}
+	return false
 }
 
 // exclude ignores all policies of the path if one keeps the others off it, in some kinds

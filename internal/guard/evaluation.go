@@ -59,7 +59,7 @@ func (ev *evaluation) scope() effective.Scope {
 	}
 	if ev.writesPolicy() {
 		of := ev.change.Object().Ref().PolicyKind()
-		kinds = append(ev.before.AttachedThrough(of), of)
+		kinds = append(ev.before.DependentKinds(of), of)
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
 		all = append(all, ev.before.Get(c.Ref))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/worlds"
 )
 
 func put(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
@@ -233,4 +235,29 @@ func TestGuardIsSafeForConcurrentUse(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// Rules that another policy takes an effect from are lost by its write: a policy of the kind,
+// or of another one on the same backend.
+func TestRulesIgnoredBesideAnotherPolicyAreLost(t *testing.T) {
+	onService := func(kind, name, content string) string {
+		return worlds.PolicyDoc(kind, "app", name, "targetRefs: [{group: '', kind: Service, name: s}]\n"+content)
+	}
+	const levels = "levels: [Backend]\ntargets: {fields: [targetRefs]}\nstrategy: {allowed: [merge]}\nsameTarget: oldestWins\n"
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), worlds.ServiceDoc("app", "s", 80), routeDoc("r", "[{backendRefs: [{name: s, port: 80}]}]", "g"),
+		worlds.ClassProfileDoc("direct", "Conn", levels+"ignoreOn: [{rules: [tls], beside: Cert.example.com}]"),
+		worlds.ClassProfileDoc("direct", "Retry", levels+"ignoreOn: [{rules: [a], where: Merged}]"),
+		worlds.ClassProfileDoc("direct", "Cert", levels),
+		onService("Conn", "c", "tls: 1\nother: 1"), onService("Retry", "r", "a: 1\nb: 1")))
+	for write, lost := range map[string][2]string{
+		onService("Cert", "x", "ca: 1"): {"tls", "it has no effect beside a Cert"},
+		onService("Retry", "d", "c: 1"): {"a", "it has no effect beside another policy"},
+		onService("Cert", "none", ""):   {"tls", "it has no effect beside a Cert"},
+	} {
+		ev := evaluate(t, v, write)
+		require.Equal(t, []string{"Warn RulesLost " + lost[0]}, codes(t, ev), write)
+		assert.Contains(t, ev.Warnings[0].Message(), lost[1])
+	}
+	other := strings.ReplaceAll(onService("Cert", "x", "ca: 1"), "name: s}", "name: else}")
+	assert.NotContains(t, codes(t, evaluate(t, v, other)), "Warn RulesLost tls")
 }

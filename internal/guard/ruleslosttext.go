@@ -170,10 +170,8 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	switch {
 	case l.way == lossCondition:
 		return it + " has a condition that is not met any more", "leave what its condition reads as it was to keep " + l.kept()
-	case l.way == lossIgnored && l.on.After.Path.Route != nil:
-		return fmt.Sprintf("%s has no effect on a %s", it, l.on.After.Path.Route.Kind), ""
 	case l.way == lossIgnored:
-		return it + " has no effect beside another policy", ""
+		return it + " has no effect " + ignoredText(l.on.After), ""
 	case policy == object:
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
@@ -355,4 +353,17 @@ func (l *ruleLoss) holder() api.Ref {
 		}
 	}
 	return api.Ref{}
+}
+
+// ignoredText says where a rule has no effect that is ignored on a path.
+func ignoredText(e *effective.Effective) string {
+	route := e.Path.Route
+	switch beside := e.Kind.Beside(); {
+	case route != nil && slices.ContainsFunc(e.Kind.IgnoreOn, func(r api.IgnoredRules) bool { return r.Route == route.Kind }):
+		return "on a " + route.Kind
+	case beside != api.PolicyKind{}:
+		return "beside a " + beside.Kind
+	default:
+		return "beside another policy"
+	}
 }

@@ -323,18 +323,29 @@ func (c *compiler) ignoreOn() {
 			c.invalid(c.spec.Child("ports"), k.Ports, "must be the path of one of spec.lists")
 		}
 	}
+	two := false // other kinds
 	for i, e := range k.IgnoreOn {
 		at := at.Index(i)
 		k.ignoredOn = append(k.ignoredOn, subtrees(c.fieldPaths(at.Child("rules"), e.Rules, anywhere)))
 		oneOf(c, at.Child("where"), e.Where, "", api.IgnoredMerged, api.IgnoredPortItem, api.IgnoredListener, api.IgnoredAboveListener)
+		if kind, group, ok := strings.Cut(e.Beside, "."); ok {
+			two = two || k.ignoresBeside() && k.beside.String() != e.Beside
+			k.beside = api.PolicyKind{Group: group, Kind: kind}
+		}
+		set := slices.DeleteFunc([]string{e.Route, string(e.Where), e.Beside}, func(text string) bool { return text == "" })
 		switch {
-		case (e.Route == "") == (e.Where == ""):
-			c.invalid(at, e.Route, "set one of route and where")
+		case len(set) != 1:
+			c.invalid(at, e.Route, "set one of route, where and beside")
+		case e.Beside != "" && !strings.Contains(e.Beside, "."):
+			c.invalid(at.Child("beside"), e.Beside, "must be a kind with its group, as KIND.GROUP")
 		case e.Route != "" && !slices.Contains(k.ignoringRoutes, e.Route):
 			k.ignoringRoutes = append(k.ignoringRoutes, e.Route)
 		}
 		k.ignoresMerged = k.ignoresMerged || e.Where == api.IgnoredMerged
 		k.ignoresListener = k.ignoresListener || e.Where == api.IgnoredListener || e.Where == api.IgnoredAboveListener
+	}
+	if two {
+		c.forbidden(at, "names more than one kind in beside")
 	}
 	if k.HasPlaces() && (k.SameTarget == api.Collect || k.RouteContents != nil || k.Directions != nil) {
 		c.forbidden(at, "requires a kind without routeContents and directions that does not collect")

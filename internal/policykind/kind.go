@@ -44,17 +44,18 @@ type Kind struct {
 	fields           []Field
 	root             fieldPath // of field paths in an object: spec, or nil for the object itself
 	content          fieldPath
-	name, disabled   fieldPath   // of Named, nil if it is not set
-	nonContent       []fieldPath // fields of the root that are not content
-	ignored          []fieldPath // fields of the content that are ignored
-	through          merge.Key   // of Attachment.Through.Field
-	directedLists    []fieldPath // of Directions
-	direction        fieldPath   // the field of their items
-	portItems        fieldPath   // Ports
-	ignoredOn        [][]subtree // the rules of IgnoreOn
-	ignoringRoutes   []string    // the kinds of routes in it
-	ignoresMerged    bool        // it has Merged
-	ignoresListener  bool        // it has Listener or AboveListener
+	name, disabled   fieldPath      // of Named, nil if it is not set
+	nonContent       []fieldPath    // fields of the root that are not content
+	ignored          []fieldPath    // fields of the content that are ignored
+	through          merge.Key      // of Attachment.Through.Field
+	directedLists    []fieldPath    // of Directions
+	direction        fieldPath      // the field of their items
+	portItems        fieldPath      // Ports
+	ignoredOn        [][]subtree    // the rules of IgnoreOn
+	ignoringRoutes   []string       // the kinds of routes in it
+	beside           api.PolicyKind // the other kind in it
+	ignoresMerged    bool           // it has Merged
+	ignoresListener  bool           // it has Listener or AboveListener
 	paths            []profilePath
 	schema           *Schema // nil if unknown
 }

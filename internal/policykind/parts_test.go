@@ -91,6 +91,7 @@ ignoreOn:
 - {where: Merged, rules: [all.e], target: HTTPRoute}
 - {where: Merged, rules: [all.d], target: Gateway}
 - {route: GRPCRoute, rules: [all.d]}
+- {beside: Other.example.com, rules: [all.e]}
 strategy: {allowed: [patch]}
 lists: [{path: ports, key: port}]`)
 	p := spec(t, k, onRoute+`
@@ -106,6 +107,7 @@ ports: [{port: 80, a: 5, b: 6}, {port: 90, a: 7}]`)
 		"all.c=3 all.e=5 ports.80.a=5 ports.80.port=80":                      {Port: "80", Listener: true, Route: "GRPCRoute"},
 		"all.c=3 ports.90.a=7 ports.90.port=90":                              {Port: "90", Listener: true, Route: "GRPCRoute", Merged: true},
 		"all.a=1 all.b=2 all.d=4":                                            {Merged: true},
+		"all.a=1 all.c=3 all.d=4":                                            {Beside: true, Listener: true},
 	} {
 		assert.Equal(t, want, strings.Join(rulesIn(&p.Policy, p.PartAt(at)), " "))
 	}

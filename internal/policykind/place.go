@@ -18,6 +18,8 @@ type Place struct {
 	Merged bool
 	// Listener is set for a policy on the listener itself.
 	Listener bool
+	// Beside is set if the backend has a policy of the kind that Kind.Beside returns.
+	Beside bool
 	// Port is that of the listener if a policy on the path has an item for it, else "".
 	Port string
 }
@@ -26,74 +28,87 @@ type Place struct {
 // an effect.
 func (k *Kind) HasPlaces() bool { return len(k.IgnoreOn) > 0 || k.Ports != "" }
 
+// Beside returns the other kind whose policies on a backend decide which rules have an effect
+// there, zero for none.
+func (k *Kind) Beside() api.PolicyKind { return k.beside }
+
 // HasPort reports whether the policy has an item for a port.
-func (p *Policy) HasPort(port string) bool { return slices.Contains(p.ports, port) }
+func (p *Policy) HasPort(port string) bool {
+	return port != otherPort && slices.ContainsFunc(p.places, func(at Place) bool { return at.Port == port })
+}
 
 // OnlyForPorts reports whether the policy is for listeners of certain ports alone.
-func (p *Policy) OnlyForPorts() bool { return len(p.ports) > 0 && !p.Sets(p.PartAt(Place{})) }
-
-// PartAt returns which of the policy's Parts applies at a place. It is the position in the
-// order of places.
-func (p *Policy) PartAt(at Place) int {
-	k, part := p.Kind, 1+slices.Index(p.Kind.ignoringRoutes, at.Route)
-	if k.ignoresMerged {
-		part *= 2
-		if at.Merged {
-			part++
-		}
-	}
-	if k.ignoresListener {
-		part *= 2
-		if at.Listener {
-			part++
-		}
-	}
-	part *= 2 + len(p.ports)
-	if at.Port != "" {
-		part += 2 + slices.Index(p.ports, at.Port) // 1 for another policy's port
-	}
-	return 1 + part
+func (p *Policy) OnlyForPorts() bool {
+	some := slices.ContainsFunc(p.places, func(at Place) bool { return at.Port != "" && at.Port != otherPort })
+	return some && !p.Sets(p.PartAt(Place{}))
 }
+
+// PartAt returns which of the policy's Parts applies at a place.
+func (p *Policy) PartAt(at Place) int {
+	k := p.Kind
+	if !slices.Contains(k.ignoringRoutes, at.Route) {
+		at.Route = ""
+	}
+	if at.Port != "" && !p.HasPort(at.Port) {
+		at.Port = otherPort
+	}
+	at.Merged, at.Listener, at.Beside = at.Merged && k.ignoresMerged, at.Listener && k.ignoresListener, at.Beside && k.ignoresBeside()
+	return 1 + slices.Index(p.places, at)
+}
+
+func (k *Kind) ignoresBeside() bool { return k.beside != api.PolicyKind{} }
 
 // otherPort stands for the ports for which another policy has an item.
 const otherPort = "other"
 
-// places adds the parts of the policy for its places.
+// places adds the places of the policy, and its part for each.
 func (r *reader) places(root *field.Path) {
 	k, p := r.kind, r.policy
 	if !k.HasPlaces() {
 		return
 	}
+	ports := []string{otherPort}
 	for _, b := range p.Blocks {
 		for _, rule := range b.Rules {
-			if port := k.portOf(rule.Key); port != "" && !slices.Contains(p.ports, port) {
-				p.ports = append(p.ports, port)
+			if port := k.portOf(rule.Key); port != "" && !slices.Contains(ports, port) {
+				ports = append(ports, port)
 			}
 		}
 	}
-	either := func(both bool) []bool {
-		if both {
-			return []bool{false, true}
+	p.places = []Place{{}}
+	add := func(some bool, as func(*Place)) {
+		for _, at := range p.places {
+			if as(&at); some {
+				p.places = append(p.places, at)
+			}
 		}
-		return []bool{false}
+	}
+	for _, route := range k.ignoringRoutes {
+		p.places = append(p.places, Place{Route: route})
+	}
+	add(k.ignoresMerged, func(at *Place) { at.Merged = true })
+	add(k.ignoresListener, func(at *Place) { at.Listener = true })
+	add(k.ignoresBeside(), func(at *Place) { at.Beside = true })
+	if k.Ports != "" {
+		for _, at := range p.places {
+			for _, port := range ports {
+				at.Port = port
+				p.places = append(p.places, at)
+			}
+		}
 	}
 	rules := 0
-	for _, route := range append([]string{""}, k.ignoringRoutes...) {
-		for _, merged := range either(k.ignoresMerged) {
-			for _, listener := range either(k.ignoresListener) {
-				for i, port := range append([]string{"", otherPort}, p.ports...) {
-					part := r.partAt(Place{route, merged, listener, port})
-					for _, b := range part {
-						rules += len(b.Rules)
-					}
-					if i > 1 && rules > maxPartRules {
-						r.invalid(root.Child(k.Ports), i, "must have at most %d fields for all ports", maxPartRules)
-						return
-					}
-					p.Parts = append(p.Parts, part)
-				}
-			}
+	for i, at := range p.places {
+		part := r.partAt(at)
+		for _, b := range part {
+			rules += len(b.Rules)
 		}
+		if len(ports) > 1 && rules > maxPartRules {
+			r.invalid(root.Child(k.Ports), i, "must have at most %d fields for all ports", maxPartRules)
+			p.places = p.places[:i]
+			return
+		}
+		p.Parts = append(p.Parts, part)
 	}
 }
 
@@ -124,15 +139,17 @@ func (r *reader) isOn(kind string) bool {
 
 // in reports whether the place is one where the rules of an entry have no effect.
 func (at Place) in(e api.IgnoredRules) bool {
-	switch e.Where {
-	case api.IgnoredMerged:
+	switch {
+	case e.Where == api.IgnoredMerged:
 		return at.Merged
-	case api.IgnoredPortItem:
+	case e.Where == api.IgnoredPortItem:
 		return at.Port != ""
-	case api.IgnoredListener:
+	case e.Where == api.IgnoredListener:
 		return at.Listener
-	case api.IgnoredAboveListener:
+	case e.Where == api.IgnoredAboveListener:
 		return !at.Listener
+	case e.Beside != "":
+		return at.Beside
 	default:
 		return at.Route == e.Route
 	}

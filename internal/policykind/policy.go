@@ -32,8 +32,8 @@ type Policy struct {
 	BareOverrides *merge.Reading
 	// routes are the routes whose paths have each of the Parts.
 	routes []routeIdentifier
-	// ports are those that it has items for (Kind.Ports).
-	ports []string
+	// places are those of each of the Parts, in kinds with places.
+	places []Place
 	// SelectsPods is set if it selects the pods of a gateway: it has no effect on a waypoint.
 	SelectsPods bool
 	// Deleting is set if the policy is being deleted, or will be with its owner.

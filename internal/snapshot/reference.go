@@ -73,6 +73,18 @@ func (v *View) AttachedThrough(kind api.PolicyKind) []api.PolicyKind {
 	return out
 }
 
+// DependentKinds returns the kinds whose effective policies depend on the policies of another
+// one, which attach them or take an effect from their rules.
+func (v *View) DependentKinds(kind api.PolicyKind) []api.PolicyKind {
+	out := v.AttachedThrough(kind)
+	for _, k := range v.Kinds() {
+		if k.Beside() == kind {
+			out = append(out, k.Ref())
+		}
+	}
+	return out
+}
+
 // referrers returns the objects that refer to a policy, if its content decides what else
 // they refer to.
 func (v *View) referrers(policy api.Ref) []Object {
