@@ -9,6 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // A policy that was stored before its schema was tightened, or that stands in a
@@ -35,4 +36,23 @@ func TestAuditReportsStandaloneSchemaViolation(t *testing.T) {
 
 	v := world(t, docs(objects, routePolicy("a: 1\nb: 2")))
 	assert.Empty(t, evaluate(t, v, routePolicy("a: 1\nb: 3")).Denials)
+}
+
+// The policy is the object itself in some kinds, and one rule in some of these.
+func TestAuditChecksObjectsWithoutSpec(t *testing.T) {
+	audit := func(profile, fields string) (out []string) {
+		v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+			worlds.ClassProfileDoc("inherited", "Paint", "targets: {fields: [targetRefs]}\ncontent: .\nstrategy: {allowed: [merge]}\n"+profile),
+			"kind: Schema\nof: Paint\nschema: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {metadata: {type: object}, targetRefs: {type: array, items: {type: object}}, a: {type: string}, n: {type: string}}}",
+			"kind: Paint\nmetadata: {namespace: app, name: own}\ntargetRefs: [{kind: HTTPRoute, name: r}]\n"+fields))
+		found, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), v, effective.Scope{All: true})
+		require.NoError(t, err)
+		for _, v := range violations(t, found) {
+			out = append(out, v.Message)
+		}
+		return out
+	}
+	assert.Equal(t, []string{"Paint app/own"}, audit("", "a: 1"))
+	assert.Empty(t, audit("", "a: x"))
+	assert.Empty(t, audit("named: {field: n}", "n: key\na: x"))
 }

@@ -26,7 +26,7 @@ type standaloneKey struct {
 //
 // The only error is that of the budget, as of Check.
 func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, b *effective.Budget) (Verdict, error) {
-	if e.Kind.Schema() == nil {
+	if e.Kind.Schema() == nil || e.Kind.Named != nil { // one rule comes whole from the object
 		return Verdict{}, nil
 	}
 	key := standaloneKey{e.Kind, policy}
@@ -79,7 +79,7 @@ func (p *plan) locationOfBlock(b merge.Block, spec map[string]any) *location {
 	default:
 	}
 	for _, pl := range p.locations {
-		if slices.Contains(names, pl.at[len(pl.at)-1]) && pl.accepts(spec) {
+		if len(pl.at) > 0 && slices.Contains(names, pl.at[len(pl.at)-1]) && pl.accepts(spec) {
 			return pl
 		}
 	}
