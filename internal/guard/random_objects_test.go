@@ -223,8 +223,6 @@ func (r plainRoute) doc() yamlObject {
 // rule for all paths, without hostnames.
 const tcpRoute = "TCPRoute"
 
-func (n plainName) isRoute() bool { return n.Kind == "HTTPRoute" || n.Kind == tcpRoute }
-
 // normal is an object without what its protocol does not have.
 func normal(o plainObject) plainObject {
 	switch o := o.(type) {
