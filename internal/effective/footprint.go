@@ -327,8 +327,11 @@ func (t tracer) relate(ref api.Ref) {
 // it refers to, and the dependencies of these.
 func (t tracer) relateDependencies(o snapshot.Object) {
 	t.relateSelectors(o.Ref())
-	for policy := range t.view.References(o) {
+	for policy, target := range t.view.References(o) {
 		t.related[policy] = true
+		if target.Grant {
+			t.related[grantsOf(policy.Namespace)] = true
+		}
 	}
 	switch o := o.(type) {
 	case *gateway.Gateway:

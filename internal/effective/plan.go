@@ -154,30 +154,21 @@ func (p *plan) addNamespace(name string) {
 	}
 }
 
-// addGrant adds what depends on a ReferenceGrant: the targets in its namespace, and the routes
-// with a backend there.
+// addGrant adds what depends on a ReferenceGrant: the targets of policies that need it, and
+// the routes with a backend in its namespace.
 func (p *plan) addGrant(g *gateway.Grant) {
-	for _, to := range g.To {
-		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
-		for policy := range p.view.TargetsIn(kind, g.Namespace) {
-			p.addGranted(policy, g.Namespace)
-		}
-		for policy := range p.view.Selecting(kind) {
-			p.addGranted(policy, g.Namespace)
-		}
-		for r := range p.view.BackendsIn(kind, g.Namespace) {
-			if r.Namespace != g.Namespace {
-				p.objects.add(r.Ref())
+	for policy := range p.view.DependingOn(g) {
+		for _, t := range p.view.Targets(policy) {
+			if t.Grant && (t.Ref.Namespace == g.Namespace || t.AttachedBy != "") && t.Selector == nil {
+				p.addObject(t.Ref)
 			}
 		}
 	}
-}
-
-// addGranted adds the targets of a policy in a namespace that need a ReferenceGrant.
-func (p *plan) addGranted(policy *policykind.Policy, namespace string) {
-	for _, t := range p.view.Targets(policy) {
-		if t.Grant && t.Ref.Namespace == namespace && t.Selector == nil {
-			p.addObject(t.Ref)
+	for _, to := range g.To {
+		for r := range p.view.BackendsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, g.Namespace) {
+			if r.Namespace != g.Namespace {
+				p.objects.add(r.Ref())
+			}
 		}
 	}
 }

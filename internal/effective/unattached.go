@@ -252,12 +252,8 @@ func (reason *noPathReason) noBackend(r *gateway.Route, at policykind.Target, ru
 			if reaches(reason.view, r, b.Object) {
 				return ""
 			}
-			why = noGrant(r, b.Object)
+			why = snapshot.NoGrant(r.Ref(), b.Object)
 		}
 	}
 	return why
-}
-
-func noGrant(r *gateway.Route, to api.Ref) string {
-	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
 }

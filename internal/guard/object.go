@@ -49,13 +49,8 @@ func (ev objectCheck) reportGrant() {
 		if !ok {
 			return
 		}
-		for _, to := range g.To {
-			for p := range ev.before.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Ref().Namespace) {
-				ev.reportLostTargets(p)
-			}
-			for p := range ev.before.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}) {
-				ev.reportLostTargets(p)
-			}
+		for p := range ev.before.DependingOn(g) {
+			ev.reportLostTargets(p)
 		}
 	}
 }

@@ -37,6 +37,9 @@ func (ev policyCheck) checkTarget(t api.Target) {
 	what := effective.Describe(ev.after, ev.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
+		if t.AttachedBy != "" && ev.policy.Kind.NamesNamespaces() {
+			return // the reference is another's, and no grant lets it in
+		}
 		ev.warn(api.ReasonTargetNotFound, Finding{Advice: ev.targetAdvice(t), Field: ev.targetField(t)}, "the policy has no effect on its target: %s", what)
 	case api.Conflicted:
 		ev.report(api.ReasonConflicted, newly(ev.wasConflicted(t)), Finding{

@@ -199,15 +199,19 @@ func (ev *terminating) isTerminating(ref api.Ref) bool {
 	}
 }
 
-// grantsOf returns the ReferenceGrants that allow a policy its target, none where it needs
-// none.
+// grantsOf returns the ReferenceGrants that allow a policy its target, or the target its
+// reference to the policy; none where it needs none.
 func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
 	if on.Namespace == "" || on.Namespace == p.Namespace {
 		return nil
 	}
+	from, to := e.Ref(p), on
+	if e.Kind.NamesNamespaces() {
+		from, to = to, from
+	}
 	var out []api.Ref
-	for o := range v.In(gateway.KindOf(gateway.KindReferenceGrant), on.Namespace) {
-		if g, ok := o.(*gateway.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
+	for o := range v.In(gateway.KindOf(gateway.KindReferenceGrant), to.Namespace) {
+		if g, ok := o.(*gateway.Grant); ok && g.Allows(from.PolicyKind(), from.Namespace, to) {
 			out = append(out, g.Ref())
 		}
 	}

@@ -77,14 +77,8 @@ func (ev maximumCheck) affectedObjects() []api.Ref {
 		return out
 	case *gateway.Grant:
 		var out []api.Ref
-		for _, to := range o.To {
-			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
-			for p := range ev.after.TargetsIn(kind, o.Namespace) {
-				out = append(out, targetsOf(ev.after, p)...)
-			}
-			for p := range ev.after.Selecting(kind) {
-				out = append(out, targetsOf(ev.after, p)...)
-			}
+		for p := range ev.after.DependingOn(o) {
+			out = append(out, targetsOf(ev.after, p)...)
 		}
 		slices.SortFunc(out, api.CompareRefs)
 		return slices.Compact(out)

@@ -127,6 +127,12 @@ func (k *Kind) RoutesFirst() bool {
 // Attaches reports whether references of other objects attach policies of the kind.
 func (k *Kind) Attaches() bool { return k.Attachment != api.ProfileAttachment{} }
 
+// NamesNamespaces reports whether the annotation that attaches policies may name one of
+// another namespace, as namespace:name.
+func (k *Kind) NamesNamespaces() bool {
+	return k.Attachment.Annotation != "" && k.Targets.Namespaces == api.NamespacesReferenceGrant
+}
+
 // NamedBy returns the policy of the kind that another policy attaches to the objects that it
 // is attached to itself, and by which field; ok is false if there is none.
 func (k *Kind) NamedBy(p *Policy) (ref api.Ref, by string, ok bool) {

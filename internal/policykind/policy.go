@@ -141,7 +141,8 @@ type Target struct {
 	Selector *Selector
 	// Virtual is set if there are no objects of the kind.
 	Virtual bool
-	// Grant is set if a ReferenceGrant must allow the target.
+	// Grant is set if a ReferenceGrant must allow the target, or with AttachedBy its
+	// reference to the policy.
 	Grant bool
 	// Consumer is set if only traffic from the policy's namespace is affected.
 	Consumer bool

@@ -112,6 +112,8 @@ func (v *View) extensions(r *gateway.Route, yield func(api.Ref, policykind.Targe
 	return true
 }
 
+// annotated yields the policies that annotations of an object name. One that is named with
+// its namespace needs a ReferenceGrant, in the object's own namespace as well.
 func (v *View) annotated(object api.Ref, annotations map[string]string, yield func(api.Ref, policykind.Target) bool) {
 	for _, k := range v.attached {
 		name := k.Attachment.Annotation
@@ -124,8 +126,14 @@ func (v *View) annotated(object api.Ref, annotations map[string]string, yield fu
 				continue
 			}
 			seen = append(seen, policy)
-			to := api.Ref{Group: k.Group, Kind: k.Kind, Namespace: object.Namespace, Name: policy}
-			if !yield(to, policykind.Target{Ref: object, AttachedBy: name}) {
+			to, t := api.Ref{Group: k.Group, Kind: k.Kind, Namespace: object.Namespace, Name: policy}, policykind.Target{Ref: object, AttachedBy: name}
+			if namespace, own, found := strings.Cut(policy, ":"); found && k.NamesNamespaces() {
+				to.Namespace, to.Name, t.Grant = strings.TrimSpace(namespace), strings.TrimSpace(own), true
+				if !v.Granted(object.PolicyKind(), object.Namespace, to) {
+					t.Refused = NoGrant(object, to)
+				}
+			}
+			if !yield(to, t) {
 				return
 			}
 		}

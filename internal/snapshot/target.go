@@ -107,6 +107,33 @@ func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	return false
 }
 
+// NoGrant returns that no ReferenceGrant allows an object to refer to another one.
+func NoGrant(from, to api.Ref) string {
+	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, from, to)
+}
+
+// DependingOn yields the policies whose targets may depend on a ReferenceGrant, some of them
+// twice: those with targets in its namespace, and those there that objects name with their
+// namespace.
+func (v *View) DependingOn(g *gateway.Grant) iter.Seq[*policykind.Policy] {
+	return func(yield func(*policykind.Policy) bool) {
+		for _, to := range g.To {
+			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
+			all := []iter.Seq[*policykind.Policy]{v.TargetsIn(kind, g.Namespace), v.Selecting(kind)}
+			if k := v.Kind(kind); k != nil && k.NamesNamespaces() {
+				all = append(all, objectsOf[*policykind.Policy](v.In(kind, g.Namespace)))
+			}
+			for _, policies := range all {
+				for p := range policies {
+					if !yield(p) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // Targets returns the targets of a policy, and then those that attach it to themselves. A
 // selector is resolved to the objects that it selects, by namespace and name; it is returned
 // itself if it selects none.

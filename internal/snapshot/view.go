@@ -295,7 +295,7 @@ func (v *View) Gateway(namespace, name string) *gateway.Gateway {
 
 // Gateways yields all gateways, by namespace and name.
 func (v *View) Gateways() iter.Seq[*gateway.Gateway] {
-	return objectsOf[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
+	return objectsOf[*gateway.Gateway](v.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway}))
 }
 
 // GatewaysOf yields the gateways of a class, by namespace and name.
@@ -420,7 +420,7 @@ func (v *View) AllIn(namespace string) []Change {
 
 // Policies yields the policies of a kind, by namespace and name.
 func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return objectsOf[*policykind.Policy](v, kind)
+	return objectsOf[*policykind.Policy](v.Objects(kind))
 }
 
 // OwnedBy yields the policies that an object owns: in its namespace, if it has one.
@@ -451,9 +451,9 @@ func (v *View) NamespaceLabels(name string) labels.Set {
 	return labels.Set{corev1.LabelMetadataName: name}
 }
 
-func objectsOf[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
+func objectsOf[T Object](all iter.Seq[Object]) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for o := range v.Objects(kind) {
+		for o := range all {
 			if t, ok := o.(T); ok && !yield(t) {
 				return
 			}

@@ -2,7 +2,6 @@ package annotations
 
 import (
 	"context"
-	"iter"
 	"math"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -58,10 +57,8 @@ func (imp impact) addRelated(v *snapshot.View, o snapshot.Object) {
 			imp.addPoliciesOn(v, target.Ref)
 		}
 	case *gateway.Grant:
-		for _, to := range o.To {
-			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
-			imp.addPolicies(v.TargetsIn(kind, o.Namespace))
-			imp.addPolicies(v.Selecting(kind))
+		for p := range v.DependingOn(o) {
+			imp[p.Ref()] = true
 		}
 	case *gateway.Route: // whose requests it may take, or leave
 		for _, p := range o.Parents {
@@ -76,12 +73,6 @@ func (imp impact) addRelated(v *snapshot.View, o snapshot.Object) {
 
 func (imp impact) addPoliciesOn(v *snapshot.View, object api.Ref) {
 	for p := range v.On(object) {
-		imp[p.Ref()] = true
-	}
-}
-
-func (imp impact) addPolicies(all iter.Seq[*policykind.Policy]) {
-	for p := range all {
 		imp[p.Ref()] = true
 	}
 }
