@@ -1,6 +1,7 @@
 package effective_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +20,7 @@ import (
 func overlapWorld(t *testing.T) *snapshot.View {
 	t.Helper()
 	return world(t, docs(
-		worlds.ClassProfileDoc("inherited", "Granted", "targets: {fields: [targetRefs], namespaces: referenceGrant}"),
+		worlds.ClassProfileDoc("inherited", "Granted", "targets: {fields: [targetRefs], namespaces: referenceGrant}\nattachment: {annotation: example.com/by}"),
 		worlds.ProfileDoc("Far", "blocks: {defaults: [defaults], overrides: [overrides]}\nlevels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, Rule, Backend]"),
 		"kind: GatewayClass\nmetadata: {name: class}", "kind: Namespace\nmetadata: {name: app}",
 		gatewayDoc("one", "class", "http"), gatewayDoc("two", "class", "http"),
@@ -88,6 +89,10 @@ func TestFootprintOverlaps(t *testing.T) {
 		"a ReferenceGrant and a policy that selects where it needs one": {
 			worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
 			policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {matchLabels: {a: b}}, namespaces: {from: All}}]\na: 1"), true,
+		},
+		"a ReferenceGrant and a route whose annotation needs it": {
+			worlds.GrantDoc("zoo", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app}", "{group: example.com, kind: Granted}"),
+			strings.Replace(routeDoc("z", "[{}]", "one"), "name: z", "name: z, annotations: {example.com/by: 'zoo:p'}", 1), true,
 		},
 		"the whole mesh and any route": {policyDoc("Far", "app", "m", "targetRefs: [{group: '', kind: Mesh, name: mesh}]\na: 1"), onB, true},
 	} {

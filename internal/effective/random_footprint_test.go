@@ -101,7 +101,7 @@ func TestPartsCoverView(t *testing.T) {
 		engine := effective.NewEngine()
 		got := make(map[pathID]string)
 		for part := range effective.Parts(w.View) {
-			for at, picture := range walkOnce(t, engine, w.View, part) {
+			for at, picture := range walkOnce(t, engine, w.View, part, false) {
 				require.NotContains(t, got, at, "seed %d: it is in two parts", seed)
 				got[at] = picture
 			}

@@ -49,6 +49,7 @@ strategy: {allowed: [merge]}`),
 targets: {fields: [targetRefs], namespaces: referenceGrant}
 levels: [Gateway, Route, Rule, Backend]
 joinedLevels: [[Rule, Backend]]
+attachment: {annotation: example.com/by}
 sameTarget: alone`),
 	worlds.ClassProfileDoc("inherited", "InMesh", `
 targets: {fields: [targetRefs], namespaces: consumer, implicit: {meshNamespace: infra}}
@@ -57,6 +58,7 @@ sameTarget: collect`),
 	worlds.ClassProfileDoc("inherited", "ByMesh", `
 targets: {fields: [targetRefs], namespaces: consumer}
 levels: [ServiceNamespace, Service, Route, Backend]
+ignoreOn: [{rules: [b], beside: AtBackend.example.com}]
 strategy: {allowed: [merge]}`),
 	worlds.ClassProfileDoc("inherited", "OfFields", `
 targets: {fields: [targetRefs]}
@@ -202,7 +204,7 @@ func (d dice) reference(kinds ...string) object {
 // annotated adds the annotation that attaches policies to an object, to some.
 func (d dice) annotated(meta object) object {
 	if d.in(3) {
-		meta["annotations"] = object{"example.com/by": d.of("p1", "p2, p3", "?")}
+		meta["annotations"] = object{"example.com/by": d.of("p1", "p2, p3", "app:p1, shop:p2, infra:p3", "?")}
 	}
 	return meta
 }
@@ -222,8 +224,11 @@ func (d dice) grant() object {
 	var from, to []any
 	for range 1 + d.IntN(3) {
 		f := object{"namespace": d.namespace(), "group": worlds.Group, "kind": d.of(d.kinds...)}
-		if d.in(3) {
+		switch d.IntN(6) {
+		case 0, 1:
 			f["group"], f["kind"] = api.GatewayGroup, d.of("HTTPRoute", "GRPCRoute")
+		case 2:
+			f["group"], f["kind"] = "", "Service"
 		}
 		from = append(from, f)
 	}
@@ -236,20 +241,21 @@ func (d dice) grant() object {
 		case 0:
 			t["group"], t["kind"] = "", "Service"
 		case 1:
-			t["group"], t["kind"] = worlds.Group, "Bucket"
+			t["group"], t["kind"] = worlds.Group, d.of("Bucket", "AtBackend", "AtBackend")
 		}
 		if d.in(3) {
-			t["name"] = d.of("g1", "s1", "r1", "b1")
+			t["name"] = d.of("g1", "s1", "r1", "b1", "p1")
 		}
 		to = append(to, t)
 	}
 	return doc("ReferenceGrant", d.meta(d.namespace(), d.of("t1", "t2")), object{"from": from, "to": to})
 }
 
-// fromEverywhere returns a grant for all policies.
+// fromEverywhere returns a grant for all policies, HTTPRoutes and Services.
 func (d dice) fromEverywhere() []any {
 	var out []any
 	for _, namespace := range []string{"infra", "app", "shop"} {
+		out = append(out, object{"namespace": namespace, "group": api.GatewayGroup, "kind": "HTTPRoute"}, object{"namespace": namespace, "group": "", "kind": "Service"})
 		for _, kind := range d.kinds {
 			out = append(out, object{"namespace": namespace, "group": worlds.Group, "kind": kind})
 		}
