@@ -1,8 +1,8 @@
 package v1alpha1
 
 // ProfileAttachment defines the references of other objects that attach a policy to
-// them. The policy is in the namespace of the object, or in the one that the
-// parametersRef of a GatewayClass names.
+// them. The policy is in the namespace of the object, or in the one that the annotation, or
+// the parametersRef of a GatewayClass, names.
 //
 // +kubebuilder:object:generate=true
 type ProfileAttachment struct {
@@ -18,7 +18,8 @@ type ProfileAttachment struct {
 	// +optional
 	ParametersRef bool `json:"parametersRef,omitempty"`
 	// Annotation is an annotation of Services and routes that lists the names of the
-	// policies that are attached to them, separated by commas.
+	// policies that are attached to them, separated by commas. With targets.namespaces
+	// referenceGrant, one may be NAMESPACE:NAME, which needs a ReferenceGrant there.
 	//
 	// +kubebuilder:validation:MaxLength=317
 	// +optional

@@ -84,6 +84,13 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	WholeBackends []string `json:"wholeBackends,omitempty"`
+	// Alone lists the controllers for which none of several policies on a backend has an
+	// effect, with sections or without. It requires that Backend is the only level.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Alone []string `json:"alone,omitempty"`
 	// AllBackends lists the controllers for which a policy on a backend of a rule has no
 	// effect there, unless each backend of the rule has it, or one with the same rules; a
 	// policy that is attached by an annotation, unless the Services of the rule have the same

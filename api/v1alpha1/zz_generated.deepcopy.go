@@ -852,6 +852,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Alone != nil {
+		in, out := &in.Alone, &out.Alone
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.AllBackends != nil {
 		in, out := &in.AllBackends, &out.AllBackends
 		*out = make([]string, len(*in))

@@ -23,9 +23,11 @@ type Effective struct {
 	Unreached *gateway.Reach
 	// Unread is why the Ignored policies have no effect on the path, and also set if
 	// none of the kind would.
-	// Ignored are then the policies that would be on the path.
-	Unread  string
-	Ignored []*policykind.Policy
+	// Ignored are then the policies that would be on the path. Excluded is set if they
+	// exclude each other.
+	Unread   string
+	Ignored  []*policykind.Policy
+	Excluded bool
 	// Member is that of the path's rule whose fields are controlled, and Object has the
 	// route's own values of these fields; nil for none.
 	Member *Member

@@ -21,6 +21,7 @@ type stack struct {
 	ignored []*policykind.Policy // that have no effect on the path
 	shared  string               // why an ignored policy has none, if it shares its target
 	held    bool                 // such a policy on the listener keeps those above off it
+	several bool                 // ignored policies exclude each other
 }
 
 // layer is a layer of a stack with its policy as it was read.
@@ -32,7 +33,7 @@ type layer struct {
 
 // reset clears the stack for a path.
 func (s *stack) reset(p *gateway.Path) *stack {
-	s.layers, s.ignored, s.shared, s.held = s.layers[:0], s.ignored[:0], "", false
+	s.layers, s.ignored, s.shared, s.held, s.several = s.layers[:0], s.ignored[:0], "", false, false
 	s.path, s.client = *p, clientOf(p)
 	return s
 }
@@ -183,15 +184,16 @@ func (k *kindWalk) hasBeside() bool {
 // those on a level with several, and at some gateways those on a backend with an older one,
 // and those on some backends of a rule.
 func (k *kindWalk) exclude() {
-	s, alone := &k.stack, k.kind.SameTarget == api.Alone
+	s, alone := &k.stack, k.kind.SameTarget == api.Alone || k.unread.alone
 	if !s.held && !alone && !k.unread.equal && !k.unread.all {
 		return
 	}
 	all := slices.Clone(s.layers)
 	s.layers = s.layers[:0]
 	for _, l := range all {
-		several := alone && slices.ContainsFunc(all, func(o layer) bool { return o.Tier == l.Tier && o.Policy != l.Policy })
+		several := alone && slices.ContainsFunc(all, func(o layer) bool { return (o.Tier == l.Tier || k.unread.alone) && o.Policy != l.Policy })
 		if several {
+			s.several = true
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
 		}
 		older := k.unread.equal && slices.ContainsFunc(all, func(o layer) bool { return olderOnBackend(o.Layer, l.Layer) })

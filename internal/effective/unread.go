@@ -33,6 +33,7 @@ type unread struct {
 	equal      bool   // a section of a backend is not preferred to all of it
 	whole      bool   // sections of backends are not read
 	all        bool   // a policy on a backend counts only if all of the rule have it
+	alone      bool   // of several policies on a backend none counts
 	numbers    bool   // a section of a Service may be the number of a port
 	text       string // of the reason, once it is known
 }
@@ -41,6 +42,7 @@ type unread struct {
 // not read them, those of the mesh and of namespaces if a waypoint does not.
 func (u *unread) at(v *snapshot.View, k *policykind.Kind, g *gateway.Gateway, controller string) {
 	u.equal, u.whole, u.numbers = !k.PrefersSections(controller), !k.ReadsSections(controller), k.NumbersPorts(controller)
+	u.alone = k.TakesNoneOfSeveral(controller)
 	u.all = k.NeedsAllBackends(controller) && !hasParameters(v, g, k.Targets.AnyBackendWith)
 	switch {
 	case controller != "" && !k.ReadBy(controller):
@@ -133,14 +135,26 @@ func UnknownControllers(v *snapshot.View) []UnknownController {
 
 // Unread collects where a policy has no effect, because it is not read there.
 type Unread struct {
-	Paths   int
-	reasons orderedSet[string]
+	Paths    int
+	reasons  orderedSet[string]
+	excluded int // of Paths
 }
 
 // Add adds a path on which the policy is ignored.
 func (u *Unread) Add(e *Effective) {
 	u.Paths++
 	u.reasons.add(e.Unread)
+	if e.Excluded {
+		u.excluded++
+	}
+}
+
+// State returns the state of a policy that has no effect on any path.
+func (u *Unread) State() api.State {
+	if u.excluded == u.Paths {
+		return api.Conflicted
+	}
+	return api.NoPath
 }
 
 // Reasons returns the reason for each gateway or Service, and for those beyond maxUnread

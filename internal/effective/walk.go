@@ -234,7 +234,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 		}
 		k.unread = unread{} // that of the last root; no root follows
 		path := gateway.Path{Virtual: &ref, Rule: -1}
-		s := k.stack.reset(&path)
+		s, all := k.stack.reset(&path), k.here(all)
 		for _, a := range all {
 			if a.target.Virtual {
 				s.add(k, a.policy, gateway.LevelBackend)
@@ -297,7 +297,7 @@ func (k *kindWalk) foldPath(p gateway.Path, m *Member) error {
 	e := k.effective()
 	*e = Effective{Kind: k.kind, Path: p, Member: m, binder: k.binder}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
-		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
+		e.Unread, e.Ignored, e.Excluded = k.unread.reason(k, &p), slices.Clone(k.stack.ignored), k.stack.several
 	}
 	if onFields {
 		e.Object = &m.fields.Policy

@@ -135,7 +135,7 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 			out.Message = "no request reaches its paths: " + t.taken.Taker(nil)
 		}
 	case unread != nil:
-		out.State = api.NoPath
+		out.State = unread.State()
 	default:
 		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
 	}

@@ -32,6 +32,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.controllers(c.spec.Child("controllers"), p.Controllers)
 	c.controllers(c.spec.Child("targets", "equalSections"), p.Targets.EqualSections)
 	c.controllers(c.spec.Child("targets", "wholeBackends"), p.Targets.WholeBackends)
+	c.controllers(c.spec.Child("targets", "alone"), p.Targets.Alone)
 	c.controllers(c.spec.Child("targets", "allBackends"), p.Targets.AllBackends)
 	c.controllers(c.spec.Child("targets", "numberedSections"), p.Targets.NumberedSections)
 	c.levels()
@@ -205,6 +206,9 @@ func (c *compiler) targets() {
 	}
 	if through := c.kind.Attachment.Through; through != nil {
 		c.kind.through = merge.KeyOf(c.singlePath(c.spec.Child("attachment", "through", "field"), through.Field, notChecked)...)
+	}
+	if len(t.Alone) > 0 && !slices.Equal(c.kind.Levels, []api.LevelName{api.LevelBackend}) {
+		c.forbidden(at.Child("alone"), "requires that Backend is the only level")
 	}
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn

@@ -43,6 +43,12 @@ func (k *Kind) NumbersPorts(controller string) bool {
 	return matchesController(k.Targets.NumberedSections, controller)
 }
 
+// TakesNoneOfSeveral reports whether gateways with a controller apply a policy on a backend
+// only if it is the only one.
+func (k *Kind) TakesNoneOfSeveral(controller string) bool {
+	return matchesController(k.Targets.Alone, controller)
+}
+
 // NeedsAllBackends reports whether gateways with a controller read a policy on a backend of a
 // rule only if all of them have it.
 func (k *Kind) NeedsAllBackends(controller string) bool {
