@@ -46,7 +46,7 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored = append(s.ignored, p)
 		return
 	}
-	if l == gateway.LevelListener && !s.path.Listener.TerminatesTLS() && slices.Contains(k.kind.Targets.Listeners, api.ListenerOwnTLS) {
+	if l == gateway.LevelListener && slices.Contains(k.kind.Targets.Listeners, api.ListenerOwnTLS) && !s.path.Listener.TerminatesTLS() {
 		s.ignored, s.shared = append(s.ignored, p), fmt.Sprintf("policies of kind %s on a listener have no effect if it does not terminate TLS", k.kind.Kind)
 		return
 	}
@@ -140,22 +140,20 @@ func (k *kindWalk) byPlace() {
 	if !k.kind.HasPlaces() {
 		return
 	}
-	all, port := s.layers, ""
+	all, port, route := s.layers, "", ""
 	if l := s.path.Listener; l != nil {
 		port = strconv.Itoa(int(l.Port))
 	}
 	if !slices.ContainsFunc(all, func(l layer) bool { return l.policy.HasPort(port) }) {
 		port = ""
 	}
+	if r := s.path.Route; r != nil {
+		route = r.Kind
+	}
 	beside := k.hasBeside()
 	s.layers = all[:0]
 	for _, l := range all {
-		at := policykind.Place{Merged: len(all) > 1, Listener: l.Level == int(gateway.LevelListener), Port: port}
-		if s.path.Route != nil {
-			at.Route = s.path.Route.Kind
-		}
-		at.Beside = beside
-		l.Part = l.policy.PartAt(at)
+		l.Part = l.policy.PartAt(policykind.Place{Route: route, Merged: len(all) > 1, Listener: l.Level == int(gateway.LevelListener), Beside: beside, Port: port})
 		switch {
 		case l.policy.Sets(l.Part) || l.policy.Empty():
 			s.layers = append(s.layers, l)

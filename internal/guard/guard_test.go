@@ -248,11 +248,14 @@ func TestRulesIgnoredBesideAnotherPolicyAreLost(t *testing.T) {
 		worlds.ClassProfileDoc("direct", "Conn", levels+"ignoreOn: [{rules: [tls], beside: Cert.example.com}]"),
 		worlds.ClassProfileDoc("direct", "Retry", levels+"ignoreOn: [{rules: [a], where: Merged}]"),
 		worlds.ClassProfileDoc("direct", "Cert", levels),
-		onService("Conn", "c", "tls: 1\nother: 1"), onService("Retry", "r", "a: 1\nb: 1")))
+		worlds.ClassProfileDoc("direct", "Proto", strings.Replace(levels, "[", "[Service, ", 1)+"ignoreOn: [{rules: [v], route: GRPCRoute}]"),
+		worlds.RouteTo("HTTPRoute", "app", "m", "[{backendRefs: [{name: s, port: 80}]}]", worlds.ToService("app", "s")),
+		onService("Conn", "c", "tls: 1\nother: 1"), onService("Retry", "r", "a: 1\nb: 1"), onService("Proto", "p", "v: 1\nw: 1")))
 	for write, lost := range map[string][2]string{
 		onService("Cert", "x", "ca: 1"): {"tls", "it has no effect beside a Cert"},
 		onService("Retry", "d", "c: 1"): {"a", "it has no effect beside another policy"},
 		onService("Cert", "none", ""):   {"tls", "it has no effect beside a Cert"},
+		worlds.RouteTo("GRPCRoute", "app", "q", "[{backendRefs: [{name: s, port: 80}]}]", worlds.ToService("app", "s")): {"v", "it has no effect on a GRPCRoute"},
 	} {
 		ev := evaluate(t, v, write)
 		require.Equal(t, []string{"Warn RulesLost " + lost[0]}, codes(t, ev), write)
