@@ -193,6 +193,9 @@ func (k *kindWalk) exclude() {
 		if several {
 			s.several = true
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside another one on %s", k.kind.Kind, s.path.Element(gateway.Level(l.Tier)))
+			if k.unread.alone {
+				s.shared += fmt.Sprintf(": %s takes none of several", s.path.Gateway.Ref())
+			}
 		}
 		older := k.unread.equal && slices.ContainsFunc(all, func(o layer) bool { return olderOnBackend(o.Layer, l.Layer) })
 		if older {
