@@ -45,6 +45,7 @@ func TestFootprintOverlaps(t *testing.T) {
 	onService := policyDoc("Far", "app", "s", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
 	onSet := on("set", "Far", "kind: ListenerSet, name: set")
 	onNamespace := policyDoc("Far", "app", "n", "targetRefs: [{group: '', kind: Namespace, name: app}]\na: 1")
+	toPolicies := worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}")
 	selecting := on("x", "Far", "kind: HTTPRoute, selector: {matchLabels: {team: red}}")
 	for name, c := range map[string]struct {
 		one, other string
@@ -82,14 +83,8 @@ func TestFootprintOverlaps(t *testing.T) {
 		"a ReferenceGrant and a policy above the route that it lets on":     {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), onOne, true},
 		"a ReferenceGrant and a route that needs none":                      {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), onB, false},
 		"two ReferenceGrants of different namespaces":                       {worlds.GrantDoc("zoo", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), worlds.GrantDoc("bar", "g", "", ""), false},
-		"a ReferenceGrant and a policy that needs it": {
-			worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
-			policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app, name: z}]\na: 1"), true,
-		},
-		"a ReferenceGrant and a policy that selects where it needs one": {
-			worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
-			policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {matchLabels: {a: b}}, namespaces: {from: All}}]\na: 1"), true,
-		},
+		"a ReferenceGrant and a policy that needs it":                       {toPolicies, policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app, name: z}]\na: 1"), true},
+		"a ReferenceGrant and a policy that selects where it needs one":     {toPolicies, policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {matchLabels: {a: b}}, namespaces: {from: All}}]\na: 1"), true},
 		"a ReferenceGrant and a route whose annotation needs it": {
 			worlds.GrantDoc("zoo", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app}", "{group: example.com, kind: Granted}"),
 			strings.Replace(routeDoc("z", "[{}]", "one"), "name: z", "name: z, annotations: {example.com/by: 'zoo:p'}", 1), true,
