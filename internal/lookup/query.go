@@ -18,7 +18,7 @@ import (
 // ErrNotFound is returned if an object, rule or section does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Reference is an object that is not in the view but that another object refers
+// Reference is an object that is not in the view, such as one that another object refers
 // to: the class of a gateway, the backend of a route, a virtual target, a
 // namespace.
 type Reference api.Ref

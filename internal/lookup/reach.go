@@ -9,9 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/editdistance"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -72,11 +70,6 @@ func DidYouMean(name string, names []string) string {
 		return fmt.Sprintf(": did you mean %s?", meant)
 	}
 	return ""
-}
-
-// sectionNotFound is the error about a section that an object does not have.
-func sectionNotFound(o snapshot.Object, section string) error {
-	return fmt.Errorf("section %s of %s %w%s", section, o.Ref(), ErrNotFound, DidYouMean(section, effective.SectionsOf(o)))
 }
 
 // noEffectMessage returns why a policy, or a rule of it, has no effect.
