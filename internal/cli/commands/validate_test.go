@@ -155,14 +155,6 @@ func TestTheFirstProblemsAreShown(t *testing.T) {
 	assert.Contains(t, got.stderr, "warning: and 5 more problems of manifests")
 }
 
-func demoAgainst(names ...string) []string {
-	var out []string
-	for _, name := range names {
-		out = append(out, "--against", demo+name+".yaml")
-	}
-	return out
-}
-
 // demoCluster is a cluster with the demo, of which the definition of AuthPolicy is read
 // with get.
 func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
