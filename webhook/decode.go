@@ -134,7 +134,7 @@ func decodeCoerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, creat
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
-	kind.Schema().Coerce(object, nil)
+	kind.Schema().Coerce(object)
 	return kind.Read(object, created), nil
 }
 

@@ -187,7 +187,7 @@ func coercingDecoder(k *policykind.Kind) decoder {
 	read := policyDecoder(k)
 	return decoderOf(func(u *unstructured.Unstructured) (_ snapshot.Object, err error) {
 		defer background.RecoverError(&err, "decode it with its schema")
-		k.Schema().Coerce(u.Object, nil)
+		k.Schema().Coerce(u.Object)
 		return read(u)
 	})
 }

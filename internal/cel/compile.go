@@ -14,72 +14,62 @@ import (
 // compiler compiles expressions of one dialect and caches the latest, including those
 // that do not compile. It is safe for concurrent use.
 type compiler[T any] struct {
-	*environment
+	setUp func() (*environment, error)
 	of    func(*environment, string) (T, error)
-	cache *lru.Cache
+	cache *lru.Cache // of compiled[T]
 }
 
-func newCompiler[T any](d dialect, size int, of func(*environment, string) (T, error)) (*compiler[T], error) {
-	env, err := newEnvironment(d)
-	if err != nil {
-		return nil, err
-	}
-	return &compiler[T]{env, of, lru.New(size)}, nil
-}
-
-// The compilers of the process.
-var (
-	conditionCompiler  = sync.OnceValues(func() (*compiler[*Condition], error) { return newCompiler(conditions, maxCached, newCondition) })
-	validationCompiler = sync.OnceValues(func() (*compiler[*Expression], error) { return newCompiler(validations, maxCached, newExpression) })
-	messageCompiler    = sync.OnceValues(func() (*compiler[*Expression], error) { return newCompiler(messages, maxCached, newExpression) })
-)
-
-// Compile compiles a condition. Its error is a *CompileError, unless CEL itself cannot be
-// set up.
-func Compile(expression string) (*Condition, error) { return compile(conditionCompiler, expression) }
-
-// CompileValidation compiles an expression on Variables that evaluates to a bool, as
-// Compile does.
-func CompileValidation(expression string) (*Expression, error) {
-	return compile(validationCompiler, expression)
-}
-
-// CompileMessage compiles an expression on Variables that evaluates to a string, as
-// Compile does.
-func CompileMessage(expression string) (*Expression, error) {
-	return compile(messageCompiler, expression)
-}
-
-func compile[T any](shared func() (*compiler[T], error), expression string) (T, error) {
-	c, err := shared()
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return c.compile(expression)
-}
-
-// compile compiles an expression, or returns the cached result.
-func (c *compiler[T]) compile(expression string) (T, error) {
-	if err := c.checkLength(expression); err != nil {
-		var none T
-		return none, err // not cached: it may be huge
-	}
-	if kept, ok := c.cache.Get(expression); ok {
-		return kept.(compiled[T]).result()
-	}
-	value, err := c.of(c.environment, expression)
-	c.cache.Add(expression, compiled[T]{value, err})
-	return value, err
-}
-
-// compiled is an entry of the cache: a compiled expression, or its error.
+// compiled is a compiled expression, or its error.
 type compiled[T any] struct {
 	value T
 	err   error
 }
 
-func (c compiled[T]) result() (T, error) { return c.value, c.err }
+func newCompiler[T any](d dialect, size int, of func(*environment, string) (T, error)) *compiler[T] {
+	setUp := sync.OnceValues(func() (*environment, error) { return newEnvironment(d) })
+	return &compiler[T]{setUp, of, lru.New(size)}
+}
+
+// The compilers of the process.
+var (
+	conditionCompiler  = newCompiler(conditions, maxCached, newCondition)
+	validationCompiler = newCompiler(validations, maxCached, newExpression)
+	messageCompiler    = newCompiler(messages, maxCached, newExpression)
+)
+
+// Compile compiles a condition. Its error is a *CompileError, unless CEL itself cannot be
+// set up.
+func Compile(expression string) (*Condition, error) { return conditionCompiler.compile(expression) }
+
+// CompileValidation compiles an expression on Variables that evaluates to a bool, as
+// Compile does.
+func CompileValidation(expression string) (*Expression, error) {
+	return validationCompiler.compile(expression)
+}
+
+// CompileMessage compiles an expression on Variables that evaluates to a string, as
+// Compile does.
+func CompileMessage(expression string) (*Expression, error) {
+	return messageCompiler.compile(expression)
+}
+
+// compile compiles an expression, or returns the cached result.
+func (c *compiler[T]) compile(expression string) (value T, err error) {
+	env, err := c.setUp()
+	if err == nil {
+		err = env.checkLength(expression)
+	}
+	if err != nil {
+		return value, err // not cached: the expression may be huge
+	}
+	if kept, ok := c.cache.Get(expression); ok {
+		known := kept.(compiled[T]) //nolint:forcetypeassert // it has no other values
+		return known.value, known.err
+	}
+	value, err = c.of(env, expression)
+	c.cache.Add(expression, compiled[T]{value, err})
+	return value, err
+}
 
 func (d dialect) checkLength(expression string) error {
 	switch {

@@ -90,8 +90,7 @@ func TestCompileErrorMessage(t *testing.T) {
 }
 
 func TestCompileCache(t *testing.T) {
-	c, err := newCompiler(conditions, 2, newCondition)
-	require.NoError(t, err)
+	c := newCompiler(conditions, 2, newCondition)
 	first, err := c.compile("spec.a")
 	require.NoError(t, err)
 	again, err := c.compile("spec.a")

@@ -3,7 +3,6 @@ package constraint
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,72 +139,39 @@ func (c *Constraint) On(p *gateway.Path, w Lookup) (level Level, ok bool) {
 	return level, ok
 }
 
-// pathObject is an object that a path goes through.
-type pathObject struct {
-	ref    api.Ref
-	labels labels.Set // nil if they are to be looked up
-	// level is its own, inNamespace that of its namespace, or its own if that is none.
-	level, inNamespace Level
-	// has reports whether the path goes through a section of the object, nil for none.
-	has func(section string) bool
-}
-
-// contains reports whether a path goes through such an object. It looks from the root on.
-func contains(p *gateway.Path, w Lookup, is func(pathObject) bool) bool {
-	listener := func(name string) bool { return p.Listener != nil && p.Listener.Name == name }
-	own := func(name string) bool { return p.Set == nil && listener(name) }
-	rule := func(name string) bool { return p.Rule >= 0 && p.Route.RuleAt(name, p.Rule) }
-	port := func(of api.Ref, number int32) func(string) bool { // a path without a port goes through all
-		return func(name string) bool { return number == 0 || number == portOf(of, name, w) }
-	}
-	g, set, s, r, b := p.Gateway, p.Set, p.Service, p.Route, p.Backend
-	return g != nil && is(pathObject{(&gateway.Class{Name: g.Class}).Ref(), nil, gateway.LevelGatewayClass, gateway.LevelGatewayClass, nil}) ||
-		g != nil && is(pathObject{g.Ref(), g.Labels, gateway.LevelGateway, gateway.LevelGatewayNamespace, own}) ||
-		set != nil && is(pathObject{set.Ref(), set.Labels, gateway.LevelListenerSet, gateway.LevelListenerSet, listener}) ||
-		s != nil && is(pathObject{s.Ref(), s.Labels, gateway.LevelService, gateway.LevelServiceNamespace, port(s.Ref(), p.Port)}) ||
-		r != nil && is(pathObject{r.Ref(), r.Labels, gateway.LevelRoute, gateway.LevelRouteNamespace, rule}) ||
-		b != nil && is(pathObject{b.Object, nil, gateway.LevelBackend, gateway.LevelBackend, port(b.Object, b.Port)}) ||
-		p.Virtual != nil && is(pathObject{*p.Virtual, nil, gateway.LevelBackend, gateway.LevelBackend, nil})
-}
-
 // on returns the level of the first object of a path that is selected, or that of its
 // namespace if that is.
 func (t *target) on(p *gateway.Path, w Lookup) (level Level, ok bool) {
-	ok = contains(p, w, func(o pathObject) bool {
-		if t.kind == kindNamespace {
-			level = o.inNamespace
-			name := o.ref.Namespace
-			return name != "" && (t.name == "" || t.name == name) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(name)))
+	for o := range p.Objects {
+		switch {
+		case t.kind == kindNamespace && t.selectsNamespace(o.Namespace, w):
+			return o.InNamespace, true
+		case t.kind == o.PolicyKind() && t.selects(&o, w):
+			return o.Level, true
 		}
-		level = o.level
-		return t.kind == o.ref.PolicyKind() && t.selects(&o, w)
-	})
-	return level, ok
+	}
+	return level, false
+}
+
+func (t *target) selectsNamespace(name string, w Lookup) bool {
+	return name != "" && (t.name == "" || t.name == name) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(name)))
 }
 
 // selects reports whether the target selects an object of its kind.
-func (t *target) selects(o *pathObject, w Lookup) bool {
-	if t.namespace != "" && t.namespace != o.ref.Namespace || t.name != "" && t.name != o.ref.Name {
+func (t *target) selects(o *gateway.PathObject, w Lookup) bool {
+	if t.namespace != "" && t.namespace != o.Namespace || t.name != "" && t.name != o.Name {
 		return false
 	}
 	if t.selector != nil {
-		set := o.labels
+		set := o.Labels
 		if set == nil {
-			set = w.LabelsOf(o.ref)
+			set = w.LabelsOf(o.Ref)
 		}
 		if !t.selector.Matches(set) {
 			return false
 		}
 	}
-	return t.section == "" || o.has == nil || o.has(t.section)
-}
-
-// portOf returns the number of the port that a section names, 0 if there is none.
-func portOf(service api.Ref, section string, w Lookup) int32 {
-	if n, err := strconv.ParseInt(section, 10, 32); err == nil {
-		return int32(n)
-	}
-	return w.PortOf(service, section)
+	return t.section == "" || o.Has(t.section, w.PortOf)
 }
 
 // Named is an object that a constraint targets by name.

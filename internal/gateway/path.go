@@ -3,6 +3,8 @@ package gateway
 import (
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
@@ -109,6 +111,44 @@ func (p Path) Namespace() string {
 	default:
 		return ""
 	}
+}
+
+// PathObject is an object that a path goes through.
+type PathObject struct {
+	api.Ref
+	// Labels of the object, nil for those that a path does not have.
+	Labels labels.Set
+	// Level is its own, InNamespace that of its namespace, or its own if that is none.
+	Level, InNamespace Level
+	// has reports whether the path goes through a section of the object by its name, nil for
+	// one whose sections are ports.
+	has func(section string) bool
+	// port is the number of its port, 0 if the path goes through all.
+	port int32
+}
+
+// Has reports whether the path goes through a section of the object, whose ports have names.
+func (o *PathObject) Has(section string, portOf func(service api.Ref, name string) int32) bool {
+	if o.has != nil || o.port == 0 {
+		return o.has == nil || o.has(section)
+	}
+	n, err := strconv.ParseInt(section, 10, 32)
+	return err == nil && int32(n) == o.port || err != nil && portOf(o.Ref, section) == o.port
+}
+
+// Objects yields the objects of the path, from the root on.
+func (p *Path) Objects(yield func(PathObject) bool) {
+	listener := func(name string) bool { return p.Listener != nil && p.Listener.Name == name }
+	own := func(name string) bool { return p.Set == nil && listener(name) }
+	rule := func(name string) bool { return p.Rule >= 0 && p.Route.RuleAt(name, p.Rule) }
+	g, set, s, r, b := p.Gateway, p.Set, p.Service, p.Route, p.Backend
+	_ = (g == nil || yield(PathObject{Ref: (&Class{Name: g.Class}).Ref(), Level: LevelGatewayClass, InNamespace: LevelGatewayClass})) &&
+		(g == nil || yield(PathObject{g.Ref(), g.Labels, LevelGateway, LevelGatewayNamespace, own, 0})) &&
+		(set == nil || yield(PathObject{set.Ref(), set.Labels, LevelListenerSet, LevelListenerSet, listener, 0})) &&
+		(s == nil || yield(PathObject{s.Ref(), s.Labels, LevelService, LevelServiceNamespace, nil, p.Port})) &&
+		(r == nil || yield(PathObject{r.Ref(), r.Labels, LevelRoute, LevelRouteNamespace, rule, 0})) &&
+		(b == nil || yield(PathObject{Ref: b.Object, Level: LevelBackend, InNamespace: LevelBackend, port: b.Port})) &&
+		(p.Virtual == nil || yield(PathObject{Ref: *p.Virtual, Level: LevelBackend, InNamespace: LevelBackend}))
 }
 
 // Elements returns the path as in the JSON output.

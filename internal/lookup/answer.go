@@ -63,7 +63,7 @@ func (q *Query) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 func (a *answering) findRequest(context.Context) error {
 	for _, o := range a.Objects {
 		if a.Section != "" && !hasSection(o, a.Section) {
-			return sectionNotFound(o, a.Section)
+			return fmt.Errorf("section %s of %s %w%s", a.Section, o.Ref(), ErrNotFound, DidYouMean(a.Section, effective.SectionsOf(o)))
 		}
 	}
 	if a.Asked == nil {

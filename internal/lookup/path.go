@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"slices"
-	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -10,78 +9,40 @@ import (
 )
 
 // pathContains reports whether an object is on a path.
-func pathContains(p gateway.Path, ref api.Ref) bool {
+func pathContains(p *gateway.Path, ref api.Ref) bool {
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		return slices.Contains(pathNamespaces(p), ref.Name)
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
-		return p.Gateway != nil && p.Gateway.Class == ref.Name
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}:
 		return true // the scope of a grant is the paths that depend on it
 	}
-	return slices.Contains(pathObjects(p), ref)
-}
-
-// pathObjects returns the namespaced objects of a path.
-func pathObjects(p gateway.Path) []api.Ref {
-	var out []api.Ref
-	if p.Gateway != nil {
-		out = append(out, p.Gateway.Ref())
+	for o := range p.Objects {
+		if o.Ref == ref {
+			return true
+		}
 	}
-	if p.Set != nil {
-		out = append(out, p.Set.Ref())
-	}
-	if p.Service != nil {
-		out = append(out, p.Service.Ref())
-	}
-	if p.Route != nil {
-		out = append(out, p.Route.Ref())
-	}
-	if p.Backend != nil {
-		out = append(out, p.Backend.Object)
-	}
-	if p.Virtual != nil {
-		out = append(out, *p.Virtual)
-	}
-	return out
+	return false
 }
 
 // pathNamespaces returns the namespaces of the objects of a path, and that of its
 // clients.
-func pathNamespaces(p gateway.Path) []string {
+func pathNamespaces(p *gateway.Path) []string {
 	var out []string
-	for _, ref := range pathObjects(p) {
-		out = append(out, ref.Namespace)
+	for o := range p.Objects {
+		out = append(out, o.Namespace)
 	}
-	if p.Client != "" {
-		out = append(out, p.Client)
-	}
-	return out
+	return append(out, p.Client)
 }
 
 // pathContainsSection reports whether a section of an object is on a path: a
 // listener, a rule by its name or as rule-N, a port by its name or number.
-func pathContainsSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
-	switch {
-	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
-		return p.Listener != nil && p.Listener.Name == section
-	case p.Route != nil && ref == p.Route.Ref():
-		return p.Rule >= 0 && p.Route.RuleAt(section, p.Rule)
-	case p.Backend != nil && ref == p.Backend.Object:
-		return isPort(v, ref, p.Backend.Port, section)
-	case p.Service != nil && ref == p.Service.Ref():
-		return p.Port == 0 || isPort(v, ref, p.Port, section) // without a port, the path stands for all
-	default:
-		return false
+func pathContainsSection(v *snapshot.View, p *gateway.Path, ref api.Ref, section string) bool {
+	for o := range p.Objects {
+		if o.Ref == ref && o.Has(section, v.PortOf) {
+			return true
+		}
 	}
-}
-
-func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
-	if section == strconv.Itoa(int(port)) {
-		return true
-	}
-	s, ok := v.Get(object).(*gateway.Service)
-	return ok && port != 0 && s.Port(section) == port
+	return false
 }
 
 // hasSection reports whether an object has a section of that name. An object that

@@ -18,7 +18,7 @@ import (
 // ErrNotFound is returned if an object, rule or section does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Reference is an object that is not in the view but that another object refers
+// Reference is an object that is not in the view, such as one that another object refers
 // to: the class of a gateway, the backend of a route, a virtual target, a
 // namespace.
 type Reference api.Ref
@@ -127,19 +127,19 @@ func (q *Query) Matches(e *effective.Effective) bool {
 	case len(q.Objects) == 0 && q.served != nil:
 		return true // walkView visits its paths alone
 	case len(q.Objects) == 0:
-		return q.Namespace == "" || slices.Contains(pathNamespaces(e.Path), q.Namespace)
+		return q.Namespace == "" || slices.Contains(pathNamespaces(&e.Path), q.Namespace)
 	}
 	return slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool {
 		p, ok := o.(*policykind.Policy)
 		if !ok {
-			return q.contains(e.Path, o.Ref())
+			return q.contains(&e.Path, o.Ref())
 		}
 		return slices.Contains(e.Ignored, p) || slices.ContainsFunc(e.Outcomes, func(m merge.Outcome) bool { return m.Policy == &p.Policy })
 	})
 }
 
 // contains reports whether an object, or the section of it, is on a path.
-func (q *Query) contains(p gateway.Path, ref api.Ref) bool {
+func (q *Query) contains(p *gateway.Path, ref api.Ref) bool {
 	return pathContains(p, ref) && (q.Section == "" || pathContainsSection(q.View, p, ref, q.Section))
 }
 
@@ -150,12 +150,12 @@ func attachable(e *effective.Effective) bool {
 	if k.Targets.Implicit != nil {
 		return true
 	}
-	targets := pathObjects(e.Path)
-	if e.Path.Gateway != nil {
-		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass})
-	}
+	var targets []api.Ref
 	if e.Path.GatewayNamespace || e.Path.ServiceNamespace || e.Path.RouteNamespace {
 		targets = append(targets, api.Ref{Kind: gateway.KindNamespace})
+	}
+	for o := range e.Path.Objects {
+		targets = append(targets, o.Ref)
 	}
 	return slices.ContainsFunc(targets, func(t api.Ref) bool {
 		return k.MayTarget(t.PolicyKind()) && k.HasLevelFor(t.PolicyKind())

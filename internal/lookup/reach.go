@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,38 +9,29 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/editdistance"
-	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
 // reach returns where the named policies have an effect, and a message that says why some
 // have none.
-func (q *Query) reach(ctx context.Context) (items []api.Reach, message string, err error) {
-	policies, rule := q.NamedPolicies().Sorted(), q.Rule
+func (a *answering) reach(ctx context.Context) (items []api.Reach, message string, err error) {
+	policies, rule := a.NamedPolicies().Sorted(), a.Rule
 	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
-		return nil, "", fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), ruleHint(rule, q.NamedPolicies()))
+		return nil, "", fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), ruleHint(rule, a.NamedPolicies()))
 	}
-	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
-	if err != nil {
-		return nil, "", err
-	}
-	outcomes, err := q.Outcomes(ctx, policies)
+	found := a.summarize()
+	outcomes, err := a.Outcomes(ctx, policies)
 	if err != nil {
 		return nil, "", err
 	}
 	var messages []string
 	for i, p := range policies { // outcomes have the same order
-		r := found[&p.Policy]
-		if r == nil {
-			r = &reachSummary{}
-		}
-		if r.holding == 0 {
+		r := cmp.Or(found[&p.Policy], newReach(p.Ref(), rule))
+		if r.Paths.Holding == 0 {
 			messages = append(messages, noEffectMessage(outcomes[i], rule))
 		}
-		items = append(items, r.api(p.Ref(), rule))
+		items = append(items, *r)
 	}
 	return items, strings.Join(messages, "\n"), nil
 }
@@ -80,11 +72,6 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// sectionNotFound is the error about a section that an object does not have.
-func sectionNotFound(o snapshot.Object, section string) error {
-	return fmt.Errorf("section %s of %s %w%s", section, o.Ref(), ErrNotFound, DidYouMean(section, effective.SectionsOf(o)))
-}
-
 // noEffectMessage returns why a policy, or a rule of it, has no effect.
 func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 	subject := o.Policy.String()
@@ -103,62 +90,42 @@ func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 	return fmt.Sprintf("%s has no effect: %s", subject, strings.Join(reasons, ", "))
 }
 
-// affecting returns the policies that affect the named objects, or a section of them, and
-// a message that says why if there are none.
-func (q *Query) affecting(ctx context.Context) (items []api.Reach, message string, err error) {
-	paths := 0
-	found, err := q.summarize(ctx, q.Rule, func(p gateway.Path) bool {
-		selected := slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool { return q.contains(p, o.Ref()) })
-		if selected {
-			paths++
+// affecting returns the policies that affect the named objects, or a section of them, sorted,
+// and a message that says why if there are none.
+func (a *answering) affecting(context.Context) (items []api.Reach, message string, err error) {
+	items = []api.Reach{}
+	for _, r := range a.summarize() {
+		if r.Paths.Holding > 0 {
+			items = append(items, *r)
 		}
-		return selected
-	})
-	if err != nil {
-		return nil, "", err
 	}
-	items = affecting(found, q.Rule)
+	slices.SortFunc(items, func(x, y api.Reach) int { return api.CompareRefs(x.Policy, y.Policy) })
 	switch {
 	case len(items) > 0:
-	case paths == 0:
-		message = fmt.Sprintf("no policy affects %s: no path with a policy leads through it%s", q.Objects[0].Ref(), q.routesHint())
+	case len(a.paths) == 0:
+		message = fmt.Sprintf("no policy affects %s: no path with a policy leads through it%s", a.Objects[0].Ref(), a.routesHint())
 	default:
-		message = fmt.Sprintf("no policy affects %s: no rule of the policies on its paths is in effect", q.Objects[0].Ref())
+		message = fmt.Sprintf("no policy affects %s: no rule of the policies on its paths is in effect", a.Objects[0].Ref())
 	}
 	return items, message, nil
 }
 
-// affecting returns the policies that have an effect, sorted.
-func affecting(found map[*merge.Policy]*reachSummary, rule *merge.Name) []api.Reach {
-	items := []api.Reach{}
-	for _, r := range found {
-		if r.holding > 0 {
-			items = append(items, r.api(r.policy, rule))
+// summarize returns where each policy on the paths of the query has an effect.
+func (a *answering) summarize() map[*merge.Policy]*api.Reach {
+	found := make(map[*merge.Policy]*api.Reach)
+	for _, on := range a.paths {
+		for i := range on.Outcomes {
+			o := &on.Outcomes[i]
+			if found[o.Policy] == nil {
+				found[o.Policy] = newReach(on.Ref(o.Policy), a.Rule)
+			}
+			addPath(found[o.Policy], on.Effective, o, a.Rule)
 		}
 	}
-	slices.SortFunc(items, func(a, b api.Reach) int { return api.CompareRefs(a.Policy, b.Policy) })
-	return items
-}
-
-// summarize walks the paths that on selects, and returns where each policy on
-// them has an effect.
-func (q *Query) summarize(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reachSummary, error) {
-	found := make(map[*merge.Policy]*reachSummary)
-	err := q.Walk(ctx, func(e *effective.Effective) {
-		if !q.IncludesKind(e.Kind.Ref()) || !on(e.Path) {
-			return
-		}
-		for i := range e.Outcomes {
-			o := &e.Outcomes[i]
-			r := found[o.Policy]
-			if r == nil {
-				r = &reachSummary{policy: e.Ref(o.Policy)}
-				found[o.Policy] = r
-			}
-			r.add(e, o, rule)
-		}
-	})
-	return found, err
+	for _, r := range found {
+		sortReach(r)
+	}
+	return found
 }
 
 // routesHint names the routes that send traffic to a backend and that the reader is

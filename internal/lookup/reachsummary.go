@@ -1,8 +1,8 @@
 package lookup
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -10,97 +10,71 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// reachSummary is where a policy has an effect, summed over paths.
-type reachSummary struct {
-	policy                               api.Ref
-	holding, total                       int
-	rules                                map[string]bool
-	gateways, services, routes, backends refs
-	listeners                            []api.PathElement
-}
-
-// refs is a set of objects.
-type refs map[api.Ref]bool
-
-func (r *refs) add(ref api.Ref) {
-	if *r == nil {
-		*r = make(refs)
+// newReach returns where a policy, or a rule of it, has an effect: so far nowhere.
+func newReach(policy api.Ref, rule *merge.Name) *api.Reach {
+	out := &api.Reach{Policy: policy, Rules: []string{}, Gateways: []api.Ref{}, Routes: []api.Ref{}}
+	if rule != nil {
+		out.Rule = rule.String()
 	}
-	(*r)[ref] = true
+	return out
 }
 
-func (r refs) sorted() []api.Ref { return slices.SortedFunc(maps.Keys(r), api.CompareRefs) }
-
-// add adds a path and the outcome of the policy on it.
-func (r *reachSummary) add(e *effective.Effective, o *merge.Outcome, rule *merge.Name) {
-	r.total++
+// addPath adds a path and the outcome of the policy on it.
+func addPath(r *api.Reach, e *effective.Effective, o *merge.Outcome, rule *merge.Name) {
+	r.Paths.Total++
 	keys := effectiveRules(o, rule)
 	if len(keys) == 0 {
 		return
 	}
-	r.holding++
-	if r.rules == nil {
-		r.rules = make(map[string]bool)
+	r.Paths.Holding++
+	r.Rules = append(r.Rules, keys...)
+	for on := range e.Path.Objects {
+		switch on.Level {
+		case gateway.LevelGateway:
+			r.Gateways = append(r.Gateways, on.Ref)
+		case gateway.LevelService:
+			r.Services = append(r.Services, on.Ref)
+		case gateway.LevelRoute:
+			r.Routes = append(r.Routes, on.Ref)
+		case gateway.LevelBackend:
+			r.Backends = append(r.Backends, on.Ref)
+		default: // a class, or a listener set, whose listener is listed
+		}
 	}
-	for _, k := range keys {
-		r.rules[k.String()] = true
+	if e.Path.Listener != nil {
+		r.Listeners = append(r.Listeners, e.Path.Element(gateway.LevelListener))
 	}
-	p := e.Path
-	if p.Gateway != nil {
-		r.gateways.add(p.Gateway.Ref())
+}
+
+// sortReach sorts what addPath added, each once.
+func sortReach(r *api.Reach) {
+	for _, refs := range []*[]api.Ref{&r.Gateways, &r.Services, &r.Routes, &r.Backends} {
+		*refs = sortedOnce(*refs, api.CompareRefs)
 	}
-	if p.Listener != nil {
-		r.listeners = append(r.listeners, p.Element(gateway.LevelListener))
-	}
-	if p.Service != nil {
-		r.services.add(p.Service.Ref())
-	}
-	if p.Route != nil {
-		r.routes.add(p.Route.Ref())
-	}
-	if p.Backend != nil {
-		r.backends.add(p.Backend.Object)
-	}
-	if p.Virtual != nil {
-		r.backends.add(*p.Virtual)
-	}
+	r.Rules = sortedOnce(r.Rules, strings.Compare)
+	r.Listeners = sortedOnce(r.Listeners, func(a, b api.PathElement) int {
+		return api.ComparePaths([]api.PathElement{a}, []api.PathElement{b})
+	})
+}
+
+func sortedOnce[T comparable](all []T, compare func(a, b T) int) []T {
+	slices.SortFunc(all, compare)
+	return slices.Compact(all)
 }
 
 // effectiveRules returns the rules of a policy that took part on a path and were
 // not lost (SEMANTICS section 6).
-func effectiveRules(o *merge.Outcome, rule *merge.Name) []merge.Key {
-	var keys []merge.Key
+func effectiveRules(o *merge.Outcome, rule *merge.Name) []string {
+	var keys []string
 	for _, b := range o.Blocks() {
 		if !o.BlockApplied(b.Block) {
 			continue
 		}
 		for _, r := range b.Rules {
-			if (rule == nil || rule.Matches(r.Key)) && !isLost(o, r.Key) {
-				keys = append(keys, r.Key)
+			if (rule == nil || rule.Matches(r.Key)) && o.LostAt(r.Key) == nil {
+				keys = append(keys, r.Key.String())
 			}
 		}
 	}
 	return keys
-}
-
-func isLost(o *merge.Outcome, k merge.Key) bool {
-	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
-}
-
-// api returns the summary in the form of the JSON contract.
-func (r *reachSummary) api(policy api.Ref, rule *merge.Name) api.Reach {
-	out := api.Reach{
-		Policy: policy, Rules: append([]string{}, slices.Sorted(maps.Keys(r.rules))...),
-		Gateways: append([]api.Ref{}, r.gateways.sorted()...), Services: r.services.sorted(),
-		Routes: append([]api.Ref{}, r.routes.sorted()...), Backends: r.backends.sorted(),
-		Paths: api.ReachPaths{Holding: r.holding, Total: r.total},
-	}
-	if rule != nil {
-		out.Rule = rule.String()
-	}
-	slices.SortFunc(r.listeners, func(a, b api.PathElement) int {
-		return api.ComparePaths([]api.PathElement{a}, []api.PathElement{b})
-	})
-	out.Listeners = slices.Compact(r.listeners)
-	return out
 }

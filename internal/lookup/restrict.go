@@ -41,7 +41,7 @@ func (q *Query) restrict(s *served) *served {
 	object := q.Objects[0].Ref()
 	kept := &served{request: s.request, message: s.message, client: s.client}
 	for _, p := range s.places {
-		if pathContains(p.path, object) || !q.hidesPlace(p.root().Ref()) {
+		if pathContains(&p.path, object) || !q.hidesPlace(p.root().Ref()) {
 			p.at = q.restrictAt(p)
 			kept.places = append(kept.places, p)
 		}

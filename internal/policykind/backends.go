@@ -2,7 +2,6 @@ package policykind
 
 import (
 	"cmp"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -53,12 +52,4 @@ func (r *reader) backend(reference any) {
 		Group: field("group"), Kind: cmp.Or(field("kind"), kindService),
 		Namespace: cmp.Or(field("namespace"), r.policy.Namespace), Name: field("name"),
 	}, Port: int32(port)}) //nolint:gosec // a port of the schema
-}
-
-// sortedBackends returns the backends in order, each once. It edits the list.
-func sortedBackends(all []Backend) []Backend {
-	slices.SortFunc(all, func(a, b Backend) int {
-		return cmp.Or(api.CompareRefs(a.Object, b.Object), cmp.Compare(a.Port, b.Port))
-	})
-	return slices.Compact(all)
 }

@@ -1,6 +1,7 @@
 package policykind
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,7 +60,10 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.routeContents(root, spec)
 		r.places(root)
 		r.backends(spec)
-		p.Backends = sortedBackends(p.Backends)
+		slices.SortFunc(p.Backends, func(a, b Backend) int {
+			return cmp.Or(api.CompareRefs(a.Object, b.Object), cmp.Compare(a.Port, b.Port))
+		})
+		p.Backends = slices.Compact(p.Backends)
 	}
 	// maps are iterated in random order: sort, so that the message is always the same
 	slices.SortFunc(r.errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })

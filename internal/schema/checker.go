@@ -62,7 +62,7 @@ func (v Verdict) HasMessage(p Problem) bool {
 // the verdicts of recent stacks of policies. It is safe for concurrent use.
 type Checker struct {
 	mu         sync.Mutex
-	plans      *lru.Cache // *policykind.Kind to *planned
+	plans      *lru.Cache // *policykind.Kind to func() *plan, which compiles it once
 	verdicts   *lru.Cache // stack to Verdict
 	showValues bool       // in messages
 }
@@ -72,12 +72,6 @@ type Checker struct {
 type stack struct {
 	kind   *policykind.Kind
 	result *merge.Result
-}
-
-// lazyPlan is a plan that is compiled on first use.
-type lazyPlan struct {
-	once sync.Once
-	plan *plan
 }
 
 // NewChecker returns a Checker. With showValues, messages quote values of effective
@@ -102,14 +96,18 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 	if p.isEmpty() {
 		return Verdict{Unchecked: p.unchecked}, nil
 	}
-	key := stack{e.Kind, e.Result}
+	return c.cached(stack{e.Kind, e.Result}, b, func() (Verdict, uint64) { return p.check(b.Context(), e) })
+}
+
+// cached returns the verdict of a key, which check computes and its cost.
+func (c *Checker) cached(key any, b *effective.Budget, check func() (Verdict, uint64)) (Verdict, error) {
 	if v, ok := c.verdicts.Get(key); ok {
 		return v.(Verdict), nil //nolint:forcetypeassert // the cache holds nothing else
 	}
 	if err := b.Spend(nil, 0); err != nil {
 		return Verdict{}, err
 	}
-	v, cost := p.check(b.Context(), e)
+	v, cost := check()
 	if err := b.Spend(nil, max(cost, includedCost)-includedCost); err != nil {
 		return Verdict{}, err
 	}
@@ -119,16 +117,13 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 
 func (c *Checker) planOf(k *policykind.Kind) *plan {
 	c.mu.Lock()
-	var entry *lazyPlan
-	if cached, ok := c.plans.Get(k); ok {
-		entry = cached.(*lazyPlan) //nolint:forcetypeassert // the cache holds nothing else
-	} else {
-		entry = &lazyPlan{}
-		c.plans.Add(k, entry)
+	compiled, ok := c.plans.Get(k)
+	if !ok {
+		compiled = sync.OnceValue(func() *plan { return newPlan(k, c.showValues) })
+		c.plans.Add(k, compiled)
 	}
 	c.mu.Unlock()
-	entry.once.Do(func() { entry.plan = newPlan(k, c.showValues) })
-	return entry.plan
+	return compiled.(func() *plan)() //nolint:forcetypeassert // the cache holds nothing else
 }
 
 // isMerged reports whether the effective policy comes from more than one block, or

@@ -147,17 +147,13 @@ func hasNull(v any) bool {
 }
 
 // hasDefault reports whether a schema has a default at any node.
-func hasDefault(s *structuralschema.Structural) bool {
-	if s == nil {
+func hasDefault(s *structuralschema.Structural) (found bool) {
+	find := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+		found = found || s.Default.Object != nil
 		return false
-	}
-	for _, p := range s.Properties {
-		if hasDefault(&p) {
-			return true
-		}
-	}
-	others := s.AdditionalProperties
-	return s.Default.Object != nil || hasDefault(s.Items) || others != nil && hasDefault(others.Structural)
+	}}
+	find.Visit(s)
+	return found
 }
 
 // setAt sets a value of an object, and creates the maps above it.

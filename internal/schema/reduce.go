@@ -269,15 +269,9 @@ func (red *reducer) stripRules(s *structuralschema.Structural, at []string) (ref
 
 // removeRules removes all CEL rules from a node and the nodes below it.
 func removeRules(s *structuralschema.Structural) {
-	s.XValidations = nil
-	for name, p := range s.Properties {
-		removeRules(&p)
-		s.Properties[name] = p
-	}
-	if s.Items != nil {
-		removeRules(s.Items)
-	}
-	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-		removeRules(a.Structural)
-	}
+	remove := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+		s.XValidations = nil
+		return true
+	}}
+	remove.Visit(s)
 }

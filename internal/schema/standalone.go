@@ -29,19 +29,9 @@ func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, 
 	if e.Kind.Schema() == nil || e.Kind.Named != nil { // one rule comes whole from the object
 		return Verdict{}, nil
 	}
-	key := standaloneKey{e.Kind, policy}
-	if v, ok := c.verdicts.Get(key); ok {
-		return v.(Verdict), nil //nolint:forcetypeassert // the cache holds nothing else
-	}
-	if err := b.Spend(nil, 0); err != nil {
-		return Verdict{}, err
-	}
-	v, cost := c.planOf(e.Kind).checkStandalone(b.Context(), e, policy)
-	if err := b.Spend(nil, max(cost, includedCost)-includedCost); err != nil {
-		return Verdict{}, err
-	}
-	c.verdicts.Add(key, v)
-	return v, nil
+	return c.cached(standaloneKey{e.Kind, policy}, b, func() (Verdict, uint64) {
+		return c.planOf(e.Kind).checkStandalone(b.Context(), e, policy)
+	})
 }
 
 // checkStandalone checks each block of a policy by itself.

@@ -177,6 +177,6 @@ func decodePolicy(kind *policykind.Kind, o *Object) (snapshot.Object, error) {
 // may have changed since it was stored.
 func served(kind *policykind.Kind, o *Object) map[string]any {
 	content := runtime.DeepCopyJSON(o.Object)
-	kind.Schema().Coerce(content, nil)
+	kind.Schema().Coerce(content)
 	return content
 }

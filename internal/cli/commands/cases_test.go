@@ -15,6 +15,14 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
+// limits are the arguments for the limits and rights of a case.
+func limits(c *cases.Case) []string {
+	return []string{
+		"check", "-o", "json", "--max-matches", strconv.Itoa(c.MaxMatches), "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit),
+		"--may-override=" + strconv.FormatBool(c.MayOverride),
+	}
+}
+
 // check returns the verdicts of test/cases, as all other ways to evaluate a change.
 func TestCheckCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
@@ -27,16 +35,9 @@ func TestCheckCases(t *testing.T) {
 					code = exitNegative
 				}
 			}
-			args := []string{"check", "-o", "json", "--against", manifests(t, c.Against), "-f", manifests(t, changed)}
+			args := append(limits(&c), "--against", manifests(t, c.Against), "-f", manifests(t, changed))
 			if c.Changes[0].Operation == "DELETE" {
 				args = append(args, "--delete")
-			}
-			if c.MayOverride {
-				args = append(args, "--may-override")
-			}
-			args = append(args, "--max-matches", strconv.Itoa(c.MaxMatches))
-			if c.BlastRadiusLimit > 0 {
-				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
 			}
 			got := run(t, "", args...)
 			require.Equal(t, code, got.code, "%s\n%s\n%s", c.Name, got.stdout, got.stderr)
@@ -68,15 +69,7 @@ func TestCheckCasesAsRevisions(t *testing.T) {
 			if change.Operation != "DELETE" {
 				after = append(after, change.Object)
 			}
-			args := []string{"check", "-o", "json", "--from", manifests(t, c.Against), "--to", manifests(t, after)}
-			if c.MayOverride {
-				args = append(args, "--may-override")
-			}
-			args = append(args, "--max-matches", strconv.Itoa(c.MaxMatches))
-			if c.BlastRadiusLimit > 0 {
-				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
-			}
-			got := run(t, "", args...)
+			got := run(t, "", append(limits(&c), "--from", manifests(t, c.Against), "--to", manifests(t, after))...)
 			require.NotEqual(t, exitError, got.code, got.stderr)
 			items := decode[api.VerdictList](t, got.stdout).Items
 			require.NotEmpty(t, items, c.Name)

@@ -22,8 +22,9 @@ import (
 type storedObjects interface {
 	// get reads an object. The error of one that does not exist isAbsent.
 	get(ctx context.Context, ref api.Ref) (map[string]any, error)
-	// list lists the objects of a kind; none if it is not installed.
-	list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error)
+	// list lists the objects of a kind in a namespace, or with "" in all; none if it is not
+	// installed.
+	list(ctx context.Context, kind api.PolicyKind, namespace string) ([]map[string]any, error)
 }
 
 func (a *app) storedObjects() (storedObjects, error) {
@@ -96,12 +97,7 @@ func (c *cluster) get(ctx context.Context, ref api.Ref) (map[string]any, error) 
 }
 
 // list implements storedObjects.
-func (c *cluster) list(ctx context.Context, kind api.PolicyKind) ([]map[string]any, error) {
-	return c.listIn(ctx, kind, "")
-}
-
-// listIn lists the objects of a kind in a namespace, or in all.
-func (c *cluster) listIn(ctx context.Context, kind api.PolicyKind, namespace string) ([]map[string]any, error) {
+func (c *cluster) list(ctx context.Context, kind api.PolicyKind, namespace string) ([]map[string]any, error) {
 	resource, err := c.resource(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, namespace)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
@@ -124,7 +120,7 @@ func (c *cluster) listIn(ctx context.Context, kind api.PolicyKind, namespace str
 // names returns the objects of a kind in the namespace, none if the user is not allowed to
 // list them or the kind is not installed.
 func (c *cluster) names(ctx context.Context, kind api.PolicyKind) []api.Ref {
-	objects, err := c.listIn(ctx, kind, c.namespace)
+	objects, err := c.list(ctx, kind, c.namespace)
 	if err != nil {
 		return nil
 	}

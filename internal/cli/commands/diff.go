@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -57,16 +57,15 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	}
 	net := newNetChanges(steps)
 	var items []api.Change
-	var objects []printers.ChangedObject
+	var objects []api.Verdict
 	var cut []error
 	for _, e := range steps {
-		ref, operation := e.objectAndOperation()
 		a.warnSchemaFindings(e.decision)
-		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation, Moved: e.movedText()})
+		objects = append(objects, e.decision.Verdict(guard.EnforceDeny))
 		items = append(items, e.differences()...)
 		for _, f := range e.decision.Denials {
 			if e.decision.Cut && f.Code == api.ReasonTooMuch {
-				cut = append(cut, fmt.Errorf("%s: %s", ref, f.Message()))
+				cut = append(cut, fmt.Errorf("%s: %s", e.decision.Change.Object().Ref(), f.Message()))
 			}
 		}
 	}
@@ -102,11 +101,6 @@ func (e *evaluatedStep) changeOf(p effective.Pair) api.Change {
 	return out
 }
 
-// movedText says what requests lose that move to another route or rule by a step, "" for nothing.
-func (e *evaluatedStep) movedText() string {
-	return e.decision.Verdict(guard.EnforceDeny).MovedText()
-}
-
 // differences returns the effective policies that a step alters, sorted by kind and path.
 func (e *evaluatedStep) differences() []api.Change {
 	var out []api.Change
@@ -114,10 +108,7 @@ func (e *evaluatedStep) differences() []api.Change {
 		out = append(out, e.changeOf(p))
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {
-		return explain.CompareItems(
-			api.EffectivePolicy{PolicyKind: a.PolicyKind, Path: a.Path},
-			api.EffectivePolicy{PolicyKind: b.PolicyKind, Path: b.Path},
-		)
+		return cmp.Or(api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind), api.ComparePaths(a.Path, b.Path))
 	})
 	return out
 }

@@ -82,18 +82,3 @@ func TestOutcomesOfAllPolicies(t *testing.T) {
 		assert.Len(t, decode[api.OutcomeList](t, got.stdout).Items, want, namespace)
 	}
 }
-
-// If several kinds have a name, the only one that is present is used.
-func TestPresentKindIsPreferred(t *testing.T) {
-	text := `
-apiVersion: gateway.nginx.org/v1alpha1
-kind: RateLimitPolicy
-metadata: {name: limits}
-spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}], rateLimit: {}}
-`
-	got := run(t, text, "outcome", "-f", "-", "ratelimitpolicy/limits", "-o", "json")
-	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Equal(t, "gateway.nginx.org", decode[api.OutcomeList](t, got.stdout).Items[0].Policy.Group)
-	got = run(t, "", "outcome", "-f", contract, "ratelimitpolicy/limits")
-	assert.Contains(t, got.stderr, "RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io")
-}

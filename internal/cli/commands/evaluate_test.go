@@ -97,22 +97,6 @@ func TestDeletedDefinitionRemovesPolicies(t *testing.T) {
 	assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, items[0].Changes)
 }
 
-func TestUnrelatedObjectsAreIgnored(t *testing.T) {
-	got := run(t, `
-apiVersion: v1
-kind: Secret
-metadata: {name: a}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec: {group: example.com, scope: Namespaced, names: {kind: Thing, plural: things}}
-`, append(against("cluster"), "check", "-o", "json", "-f", "-")...)
-	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Empty(t, decode[api.VerdictList](t, got.stdout).Items)
-	assert.Equal(t, "no object in the change affects effective policies\n", got.stderr)
-}
-
 // A create gets the time of the request, whatever the manifest has, and an update
 // keeps the stored one. Here it decides which of two overrides takes precedence.
 func TestCreationTimeOfChanges(t *testing.T) {
@@ -138,19 +122,6 @@ spec:
 	assert.Zero(t, updated[0].Changes.Paths, "the newer one stays the newer")
 	updated = check(t, policy("newer", `, creationTimestamp: "2001-01-01T00:00:00Z"`, "3"), file...)
 	assert.Zero(t, updated[0].Changes.Paths, "whatever its manifest says")
-}
-
-func TestDefaultNamespace(t *testing.T) {
-	text := `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {name: auth}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {a: 1}}}
-`
-	assert.Equal(t, "default", check(t, text, against("cluster")...)[0].Object.Namespace)
-	verdict := check(t, text, append(against("cluster"), "-n", "app")...)[0]
-	assert.Equal(t, "app", verdict.Object.Namespace)
-	assert.Equal(t, 2, verdict.Changes.Paths)
 }
 
 func TestDiffOfDeniedChange(t *testing.T) {

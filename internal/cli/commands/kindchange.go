@@ -119,7 +119,7 @@ func (c *changeEvaluator) reread(ctx context.Context, v *snapshot.View, kinds *m
 		if v.Kind(k.Ref()) == k {
 			continue
 		}
-		policies, err := c.raw.policies(ctx, kinds, k, c.kinds.Of(k.Ref()))
+		policies, err := c.raw.policies(ctx, kinds, k)
 		if err != nil {
 			return nil, err
 		}

@@ -118,13 +118,6 @@ func TestUpdateAndDeleteProfile(t *testing.T) {
 	assert.Contains(t, got.stderr, "cannot delete PolicyProfile absent: not found")
 }
 
-func TestDeleteOfWhatIsInvalid(t *testing.T) {
-	got := run(t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"namespace": "app", "name": "r"}, "spec": {"parentRefs": 5}}`,
-		append(against("cluster"), "check", "--delete", "-f", "-")...)
-	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "HTTPRoute app/r is invalid: ")
-}
-
 // authOf is a profile of AuthPolicies.
 func authOf(name, sameTarget string) string {
 	return `

@@ -1,13 +1,13 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/explain"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/merge"
 )
@@ -86,17 +86,13 @@ func (n *netChanges) changed() []*netChange {
 		}
 	}
 	slices.SortFunc(out, func(a, b *netChange) int {
-		if c := explain.CompareItems(a.item(), b.item()); c != 0 {
+		x, y := a.Effective(), b.Effective()
+		if c := cmp.Or(api.ComparePolicyKinds(x.Kind.Ref(), y.Kind.Ref()), api.ComparePaths(x.Path.Elements(), y.Path.Elements())); c != 0 {
 			return c
 		}
 		return api.ComparePaths(a.was(), b.was()) // of few: names take time
 	})
 	return out
-}
-
-func (c *netChange) item() api.EffectivePolicy {
-	e := c.Effective()
-	return api.EffectivePolicy{PolicyKind: e.Kind.Ref(), Path: e.Path.Elements()}
 }
 
 // change returns the change as the JSON contract shows it.

@@ -36,25 +36,6 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
-// A kind that has a definition is not misspelled.
-func TestDefinedKindIsNotMisspelled(t *testing.T) {
-	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: authpolicys.kuadrant.io}\n" +
-		"spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicys, plural: authpolicys}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}\n"
-	object := "apiVersion: kuadrant.io/v1\nkind: AuthPolicys\nmetadata: {namespace: app, name: x}\nspec: {targetRef: {kind: HTTPRoute, name: r}}\n"
-	got := run(t, object, "check", "-f", "-", "--against", write(t, "crd.yaml", definition))
-	assert.NotContains(t, got.stdout, "did you mean")
-	assert.Contains(t, got.stdout, "policies of kind AuthPolicys.kuadrant.io are not read", got.stderr)
-}
-
-// A kind that a later object of the change defines is read.
-func TestNotReadBeforeItsDefinition(t *testing.T) {
-	definition := "---\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: access}\n" +
-		"spec: {group: acme.example.com, kind: AccessPolicy, class: direct, targets: {fields: [targetRefs]}}\n"
-	got := run(t, "apiVersion: acme.example.com/v1\nkind: AccessPolicy\nmetadata: {namespace: app, name: x}\nspec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]}\n"+definition,
-		"check", "-f", "-", "--against", write(t, "ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"))
-	assert.NotContains(t, got.stdout, "are not read", got.stderr)
-}
-
 // Without a definition, a version that no release of a kind has is reported, with its position and
 // the versions that are known; with one, the versions are those that it serves.
 func TestUnknownVersions(t *testing.T) {

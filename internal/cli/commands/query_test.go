@@ -152,15 +152,6 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 	})
 }
 
-func TestVerboseReportsIgnoredObjects(t *testing.T) {
-	other := write(t, "secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
-	args := append(demoFiles("cluster"), "effective", "-f", other, "-f", demo+"route-auth.yaml")
-	assert.Empty(t, run(t, "", args...).stderr)
-	got := run(t, "", append(args, "-v")...)
-	assert.Contains(t, got.stderr, "ignored Secret: 1\n")
-	assert.Contains(t, got.stderr, "read 12 objects, ignored 1 of kinds that effective policies do not depend on")
-}
-
 func TestHelpAndVersion(t *testing.T) {
 	got := run(t, "")
 	assert.Equal(t, exitOK, got.code)
@@ -188,35 +179,6 @@ func TestColorOnlyInTableAndTree(t *testing.T) {
 	}
 }
 
-func TestEmptyResultIsReported(t *testing.T) {
-	for _, command := range []string{"effective", "explain"} {
-		for _, format := range []string{"table", "tree", "json", "yaml"} {
-			got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore", "-o", format)...)
-			assert.Equal(t, exitOK, got.code)
-			assert.Empty(t, got.stderr)
-			assert.Contains(t, strings.Join(strings.Fields(got.stdout), " "), "no policy applies to HTTPRoute app/toystore: none targets it or another object on its paths", "%s -o %s", command, format)
-		}
-	}
-}
-
-// The reason for a policy without effect is that of outcome, in every format.
-func TestExplainSaysWhyPolicyHasNoEffect(t *testing.T) {
-	pathless := write(t, "pathless.yaml", `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {namespace: app, name: lonely}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: none}
-  rules: {authentication: {a: {anonymous: {}}}}
-`)
-	for _, format := range []string{"table", "tree", "json", "yaml"} {
-		got := run(t, "", append(demoFiles("cluster"), "-f", pathless, "explain", "-A", "authpolicy/lonely", "-o", format)...)
-		assert.Equal(t, exitOK, got.code, got.stderr)
-		assert.Contains(t, strings.Join(strings.Fields(got.stdout), " "), "the policy is TargetNotFound: HTTPRoute app/none does not exist", format)
-		assert.NotContains(t, got.stdout+got.stderr, "no effective policies", format)
-	}
-}
-
 // A canceled command returns an error and prints no partial result.
 func TestCanceledCommand(t *testing.T) {
 	for _, args := range [][]string{
@@ -237,41 +199,4 @@ func TestCanceledCommand(t *testing.T) {
 		assert.Contains(t, stderr.String(), "context canceled")
 		assert.Empty(t, stdout.String())
 	}
-}
-
-func TestOutcomeWithoutPolicies(t *testing.T) {
-	got := run(t, loneNamespace, "outcome", "-f", "-")
-	assert.Equal(t, exitOK, got.code)
-	assert.Equal(t, "no policies found\n", got.stderr)
-	assert.Empty(t, got.stdout)
-	got = run(t, loneNamespace, "outcome", "-f", "-", "-o", "json")
-	assert.Empty(t, decode[api.OutcomeList](t, got.stdout).Items)
-}
-
-// explain names the parentRefs of a route that are not accepted, beside those that are.
-func TestExplainSaysWhichParentRefsAreRejected(t *testing.T) {
-	got := run(t, `
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {namespace: app, name: both}
-spec:
-  parentRefs: [{namespace: infra, name: edge}, {namespace: infra, name: edge, sectionName: htpt}]
-`, append(demoFiles("cluster", "gateway-policies"), "-f", "-", "explain", "-n", "app", "httproute/both")...)
-	require.Equal(t, exitOK, got.code, got.stderr)
-	text := strings.Join(strings.Fields(got.stdout), " ")
-	assert.Contains(t, text, "a parentRef of HTTPRoute app/both has no effect: Gateway infra/edge has no listener named htpt; did you mean section http?")
-	assert.Contains(t, text, "AuthPolicy infra/gw-auth")
-}
-
-// Policies on a path that no request reaches have no effect: explain says so of the path.
-func TestExplainOfAPathThatNoRequestReaches(t *testing.T) {
-	route := func(name, created string) string {
-		return "---" + strings.Replace(routeOn("a"), "name: shop", "name: "+name+", creationTimestamp: '"+created+"T00:00:00Z'", 1)
-	}
-	world := twoGateways + route("shop", "2024-01-01") + route("twin", "2025-01-01") +
-		"---" + authOn("HTTPRoute", "app", "own", "twin", "rules: {authentication: "+denyingAuth+"}")
-	got := run(t, world, "explain", "-f", "-", "-n", "app", "httproute/twin", "--kind", "AuthPolicy")
-	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Contains(t, got.stdout, "AuthPolicy app/own at HTTPRoute app/twin: Unreached")
-	assert.Contains(t, got.stdout, "note: no request reaches this path")
 }

@@ -66,9 +66,8 @@ func (s *rawObjects) record(ref api.Ref, o *manifest.Object, created int64, remo
 	s.objects[ref] = rawObject{object: o, created: created, resetCreation: true}
 }
 
-// policies decodes the policies of a kind. old is the kind before the change, nil
-// if it was no policy kind.
-func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old *policykind.Kind) ([]snapshot.Change, error) {
+// policies decodes the policies of a kind.
+func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k *policykind.Kind) ([]snapshot.Change, error) {
 	if err := s.fetch(ctx, kinds, k.Ref()); err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old
 		if ref.PolicyKind() != k.Ref() || raw.object == nil || s.deletedNamespaces[ref.Namespace] {
 			continue
 		}
-		o, err := raw.object.Coerced(k, old.Schema()).Decode(kinds, s.namespace, raw.created, raw.resetCreation)
+		o, err := raw.object.Coerced(k).Decode(kinds, s.namespace, raw.created, raw.resetCreation)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -113,7 +112,7 @@ func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.P
 	if s.stored == nil || s.listed[ref] {
 		return nil
 	}
-	objects, err := s.stored.list(ctx, ref)
+	objects, err := s.stored.list(ctx, ref, "")
 	if err != nil {
 		return fmt.Errorf("list objects of kind %s: %w", ref, err)
 	}

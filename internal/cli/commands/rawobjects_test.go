@@ -52,7 +52,7 @@ func (s storedFuncs) get(_ context.Context, ref api.Ref) (map[string]any, error)
 	return s.getFunc(ref)
 }
 
-func (s storedFuncs) list(_ context.Context, kind api.PolicyKind) ([]map[string]any, error) {
+func (s storedFuncs) list(_ context.Context, kind api.PolicyKind, _ string) ([]map[string]any, error) {
 	return s.listFunc(kind)
 }
 
@@ -64,7 +64,7 @@ func listed(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any,
 	*a.config.KubeConfig = write(t, "config", apiServer(t, broken))
 	stored, err := a.storedObjects()
 	require.NoError(t, err)
-	return stored.list(t.Context(), kind)
+	return stored.list(t.Context(), kind, "")
 }
 
 func TestListRawObjects(t *testing.T) {

@@ -262,7 +262,7 @@ func TestRedactValues(t *testing.T) {
 
 func TestRedactedValuesAreInNoWarning(t *testing.T) {
 	const secret = "sEcReT-4711"
-	definition := sizedProfile + crd("owns", "example.com", "Own", `, versions: [{name: v1, served: true, storage: true,
+	definition := "{apiVersion: overrule.dev/v1alpha1, kind: PolicyProfile, metadata: {name: own}, spec: {group: example.com, kind: Own, class: inherited, targets: {fields: [targetRef]}}}\n" + crd("owns", "example.com", "Own", `, versions: [{name: v1, served: true, storage: true,
   schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string, enum: [red]}}}}}}}]`)
 	invalid := "{apiVersion: example.com/v1, kind: Own, metadata: {name: own}, spec: {color: " + secret + "}}"
 	from, to := revision(t, "crd.yaml", definition), revision(t, "crd.yaml", definition, "own.yaml", invalid)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -97,33 +98,29 @@ func (f *reportFlags) validate() error {
 	return errors.Join(errs...)
 }
 
-// has reports whether some output is in a format of CI systems that is like this.
-func (f *reportFlags) has(is func(*report.Format) bool) bool {
-	return slices.ContainsFunc(f.outputs, func(o output) bool {
-		format := report.FormatOf(o.format)
-		return format != nil && is(format)
-	})
-}
-
 // showsChanges reports whether some output shows effective policies before and after a
 // change.
 func (f *reportFlags) showsChanges() bool {
-	return f.has(func(format *report.Format) bool { return format.ShowsChanges })
+	return slices.ContainsFunc(f.outputs, func(o output) bool {
+		format := report.FormatOf(o.format)
+		return format != nil && format.ShowsChanges
+	})
 }
 
 // writeResult writes the result of a command to stdout and to the files of the flags. show writes
 // it in the formats of printers, and fill adds it to the report that the others are made of.
 func (a *app) writeResult(command string, f *reportFlags, show func(printers.Printer) error, fill func(*reportBuilder)) error {
-	b := a.newReport(command, f)
-	if f.has(func(*report.Format) bool { return true }) {
+	filled := sync.OnceValue(func() *report.Report {
+		b := a.newReport(command, f)
 		fill(b)
-	}
+		return &b.Report
+	})
 	write := func(p printers.Printer) error {
 		format := report.FormatOf(p.Format)
 		if format == nil {
 			return show(p)
 		}
-		text, err := format.Text(&b.Report)
+		text, err := format.Text(filled())
 		if err != nil {
 			return fmt.Errorf("write the result as %s: %w", p.Format, err)
 		}
@@ -146,7 +143,7 @@ func (a *app) writeResult(command string, f *reportFlags, show func(printers.Pri
 		}
 	}
 	if f.format == report.GitHub {
-		errs = append(errs, addJobSummary(&b.Report))
+		errs = append(errs, addJobSummary(filled()))
 	}
 	return errors.Join(errs...)
 }

@@ -86,6 +86,41 @@ func assertErrors(t *testing.T, base []string, all map[string]errorCase) {
 	}
 }
 
+// Parts of what commands print.
+func TestCommands(t *testing.T) {
+	for name, c := range tables.Read[struct {
+		Objects []json.RawMessage // that cases have in common
+		Cases   map[string]struct {
+			Files                map[string][]json.RawMessage
+			Args                 string
+			Code                 int
+			Stdout, Stderr, None []string
+		}
+	}](t, "testdata/tables/commands.yaml").Cases {
+		t.Run(name, func(t *testing.T) {
+			files := make(map[string]string)
+			for name, objects := range c.Files {
+				var text strings.Builder
+				for _, o := range objects {
+					text.WriteString("---\n" + string(o) + "\n")
+				}
+				files[name] = write(t, name+".yaml", text.String())
+			}
+			got := run(t, "", strings.Fields(os.Expand(c.Args, func(name string) string { return files[name] }))...)
+			assert.Equal(t, c.Code, got.code, got.stderr)
+			for _, part := range c.Stdout {
+				assert.Contains(t, got.stdout, part)
+			}
+			for _, part := range c.Stderr {
+				assert.Contains(t, got.stderr, part)
+			}
+			for _, part := range c.None {
+				assert.NotContains(t, got.stdout+got.stderr, part)
+			}
+		})
+	}
+}
+
 // withoutSchema is the warning about manifests without the definitions of their kinds, as
 // those of most tests are.
 var withoutSchema = regexp.MustCompile(`(?m)^warning: fields of .* are not validated, .* to the manifests\n`)

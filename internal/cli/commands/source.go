@@ -219,12 +219,12 @@ func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
 	if !a.verbose {
 		return
 	}
-	ignored := 0
-	for _, c := range set.Ignored(kinds) {
-		ignored += c.Objects
-		a.infof("ignored %s: %d", c.Kind, c.Objects)
+	ignored, sum := set.Ignored(kinds), 0
+	for _, kind := range slices.SortedFunc(maps.Keys(ignored), api.ComparePolicyKinds) {
+		sum += ignored[kind]
+		a.infof("ignored %s: %d", kind, ignored[kind])
 	}
-	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
+	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), sum)
 }
 
 // pathsFlag adds the flag --filename.

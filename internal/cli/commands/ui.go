@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/pkg/browser"
 	"github.com/spf13/cobra"
 
-	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/cli/ui"
 )
 
@@ -58,7 +56,12 @@ func (a *app) ui(ctx context.Context, flags uiFlags) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	from, err := a.uiSource(ctx, flags.paths)
+	var from ui.Source
+	if len(flags.paths) > 0 {
+		from, err = a.newFileFeed(flags.paths)
+	} else {
+		from, err = a.newClusterFeed(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,22 +83,10 @@ func openBrowser(link string) error {
 	return browser.OpenURL(link)
 }
 
-func (a *app) uiSource(ctx context.Context, paths []string) (ui.Source, error) {
-	if len(paths) > 0 {
-		return a.newFileFeed(paths)
-	}
-	return a.newClusterFeed(ctx)
-}
-
 // quietApp returns a copy of the app that reads other input, and keeps its warnings.
 func (a *app) quietApp(in io.Reader) (*app, *warnings) {
 	var w warnings
 	out := *a
 	out.In, out.ErrOut, out.verbose, out.said = in, &w, false, nil
 	return &out, &w
-}
-
-// followed returns the paths that can change.
-func followed(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == manifest.Stdin })
 }

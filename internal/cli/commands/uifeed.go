@@ -47,7 +47,8 @@ func (a *app) newFileFeed(paths []string) (*fileFeed, error) {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 	}
-	f.files, err = ui.NewFiles(followed(paths))
+	isStdin := func(p string) bool { return p == manifest.Stdin }
+	f.files, err = ui.NewFiles(slices.DeleteFunc(slices.Clone(paths), isStdin))
 	return f, err
 }
 

@@ -209,7 +209,7 @@ func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, er
 	if err != nil {
 		return nil, err
 	}
-	found, err := q.violations(ctx, nil)
+	found, err := q.violations(ctx, nil, "")
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,29 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
+const undatedBase = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: c}
+spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: app, name: g}
+spec: {gatewayClassName: c, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: r}
+spec: {parentRefs: [{name: g}]}
+`
+
+// securityPolicy returns a policy of a kind that does not merge on one target.
+func securityPolicy(name, metadata string) string {
+	return "---\napiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {namespace: app, name: " + name + metadata + "}\n" +
+		"spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], cors: {allowOrigins: ['https://" + name + ".com']}}\n"
+}
+
 // misspelt is a policy with a section that its kind does not have, which is a rule of
 // its own if nothing drops it.
 const misspelt = `
@@ -132,32 +155,6 @@ func TestTheFirstProblemsAreShown(t *testing.T) {
 	assert.Contains(t, got.stderr, "warning: and 5 more problems of manifests")
 }
 
-func TestDefinitionThatIsNotStructural(t *testing.T) {
-	const text = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: authpolicies.kuadrant.io}
-spec:
-  group: kuadrant.io
-  scope: Namespaced
-  names: {kind: AuthPolicy, plural: authpolicies}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {properties: {spec: {}}}}}]
-`
-	file := write(t, "crd.yaml", text)
-	got := run(t, misspelt, append(demoFiles("cluster"), "effective", "-f", file, "-f", "-")...)
-	assert.Contains(t, got.stderr, "warning: authpolicies.kuadrant.io: invalid CustomResourceDefinition: version v1: the schema is not structural: ")
-	got = run(t, text+"---"+misspelt, append(demoAgainst("cluster"), "check", "-f", "-")...)
-	assert.Equal(t, 1, strings.Count(got.stderr, "; its objects are not validated"), got.stderr)
-}
-
-func demoAgainst(names ...string) []string {
-	var out []string
-	for _, name := range names {
-		out = append(out, "--against", demo+name+".yaml")
-	}
-	return out
-}
-
 // demoCluster is a cluster with the demo, of which the definition of AuthPolicy is read
 // with get.
 func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
@@ -243,30 +240,4 @@ func TestKindsWithoutDefinition(t *testing.T) {
 			assert.Contains(t, got.stderr, "--validate=strict: fields of SecurityPolicy.gateway.envoyproxy.io cannot be validated")
 		})
 	}
-}
-
-// Without a definition, a misspelled block or field of a block is no rule.
-func TestMisspelledFieldsOfBlocks(t *testing.T) {
-	for name, c := range map[string]struct{ spec, want string }{
-		"a strategy": {"defaults: {stratgy: merge, rules: {}}", `spec.defaults.stratgy: Forbidden: unknown field: did you mean "strategy"?`},
-		"a block":    {"overides: {rules: {}}", `spec.overides: Forbidden: unknown field: did you mean "overrides"?`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: p}\nspec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+c.spec+"}",
-				"check", "-f", "-", "--against", write(t, "base.yaml", undatedBase))
-			assert.Equal(t, exitNegative, got.code)
-			assert.Contains(t, got.stdout, c.want)
-		})
-	}
-}
-
-// A target that does not exist comes with the one that was probably meant.
-func TestTargetsThatDoNotExist(t *testing.T) {
-	route := strings.ReplaceAll(undatedBase, "name: r}", "name: shop}")
-	policy := strings.ReplaceAll(securityPolicy("p", ""), "name: r}", "name: shopp}")
-	got := run(t, policy, "check", "-f", "-", "--against", write(t, "route.yaml", route))
-	assert.Contains(t, got.stdout, "HTTPRoute app/shopp does not exist; did you mean HTTPRoute app/shop?")
-	policy = strings.ReplaceAll(securityPolicy("p", ""), "namespace: app", "namespace: other")
-	got = run(t, policy, "check", "-f", "-", "--against", write(t, "base.yaml", undatedBase))
-	assert.Contains(t, got.stdout, "HTTPRoute other/r does not exist; HTTPRoute app/r exists: create the policy in namespace app, or choose another target")
 }

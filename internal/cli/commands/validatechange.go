@@ -16,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -86,17 +87,11 @@ func (c *changeEvaluator) storedObject(ctx context.Context, ref api.Ref) (*manif
 	return o, err
 }
 
-// undecoded is an object that is not decoded.
-type undecoded api.Ref
-
-// Ref implements snapshot.Object.
-func (u undecoded) Ref() api.Ref { return api.Ref(u) }
-
 // rejection returns the decision about an object that the API server rejects.
 func (c *changeEvaluator) rejection(ref api.Ref, exists bool, problems []manifest.Problem) *guard.Decision {
-	out := &guard.Decision{Change: guard.Change{Operation: guard.Create, After: undecoded(ref), User: c.user}, After: c.view}
+	out := &guard.Decision{Change: guard.Change{Operation: guard.Create, After: lookup.Reference(ref), User: c.user}, After: c.view}
 	if exists {
-		out.Change.Operation, out.Change.Before = guard.Update, undecoded(ref)
+		out.Change.Operation, out.Change.Before = guard.Update, lookup.Reference(ref)
 	}
 	for _, p := range problems {
 		if f := finding(p); p.Unknown && !c.app.validate.strict() {

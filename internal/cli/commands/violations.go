@@ -61,15 +61,15 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 var errViolations = errors.New("violations found")
 
 func (a *app) violations(ctx context.Context, asked question, out reportFlags) error {
-	ref := asked.constraint()
-	if a.reportsProblems = ref == nil; ref != nil {
+	kind, name := asked.constraint(), asked.name
+	if a.reportsProblems = kind == nil; kind != nil {
 		asked.name = ""
 	}
 	q, err := a.query(ctx, asked)
 	if err != nil {
 		return err
 	}
-	found, err := q.violations(ctx, ref)
+	found, err := q.violations(ctx, kind, name)
 	if err != nil {
 		return err
 	}
@@ -94,29 +94,29 @@ func (a *app) violations(ctx context.Context, asked question, out reportFlags) e
 	return nil
 }
 
-// constraintRef identifies a PolicyConstraint or ClusterPolicyConstraint.
-type constraintRef struct {
-	kind api.PolicyKind
-	name string
-}
-
-// constraint returns the constraint that the question names, nil if it names another object or
-// none.
-func (q *question) constraint() *constraintRef {
+// constraint returns the kind of the constraint that the question names, nil if it names another
+// object or none.
+func (q *question) constraint() *api.PolicyKind {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		if slices.Contains(kindAliases(kind, nil), strings.ToLower(q.kind)) {
-			return &constraintRef{kind, q.name}
+			return &kind
 		}
 	}
 	return nil
 }
 
-// violations returns the violations on the paths of the query, or those of one
-// constraint.
-func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Violation, error) {
-	constraints, err := q.constraints(ref)
-	if err != nil {
-		return nil, err
+// violations returns the violations on the paths of the query, or those of the constraints of a
+// kind and name, nil for none.
+func (q *query) violations(ctx context.Context, kind *api.PolicyKind, name string) ([]api.Violation, error) {
+	constraints := make(map[api.Ref]bool)
+	if kind != nil {
+		named, err := q.named(*kind, name, nil, q.allNamespaces)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range named {
+			constraints[o.Ref()] = true
+		}
 	}
 	g := &guard.Guard{Engine: q.Engine, ReadsAll: true}
 	onPaths := make(map[api.Ref]bool)
@@ -124,12 +124,12 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		for i := range e.Outcomes {
 			onPaths[e.Ref(e.Outcomes[i].Policy)] = true
 		}
-		return q.Matches(e) || ref != nil && q.IncludesKind(e.Kind.Ref())
+		return q.Matches(e) || kind != nil && q.IncludesKind(e.Kind.Ref())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
-	if ref != nil {
+	if kind != nil {
 		return slices.DeleteFunc(found, func(v api.Violation) bool { return v.Policy == nil || !constraints[*v.Policy] }), nil
 	}
 	selected := q.NamedPolicies()
@@ -154,19 +154,6 @@ func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 		}
 		return v.Code == api.ReasonNotRead
 	})
-}
-
-// constraints returns the constraints of a name, or nil without a name.
-func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
-	if named == nil {
-		return nil, nil
-	}
-	found, err := q.named(named.kind, named.name, nil, q.allNamespaces)
-	out := make(map[api.Ref]bool)
-	for _, o := range found {
-		out[o.Ref()] = true
-	}
-	return out, err
 }
 
 // warnInactiveConstraints prints which constraints are not in effect, and why.

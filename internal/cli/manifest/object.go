@@ -224,12 +224,11 @@ func (o *Object) withNamespace(namespace string, resetCreation bool) map[string]
 }
 
 // Coerced returns the object as the API server would read it with the schema of its
-// kind: with unknown fields pruned and defaults set. was is the schema before the
-// change (see policykind.Schema.Coerce).
-func (o *Object) Coerced(k *policykind.Kind, was *policykind.Schema) *Object {
+// kind: with unknown fields pruned and defaults set.
+func (o *Object) Coerced(k *policykind.Kind) *Object {
 	out := *o
 	out.content = runtime.DeepCopyJSON(o.content)
-	k.Schema().Coerce(out.content, was)
+	k.Schema().Coerce(out.content)
 	return &out
 }
 

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -77,25 +76,13 @@ func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	return (&snapshot.View{}).WithKindConfig(kinds.Kinds).WithKinds(kinds.All()).With(changes...), nil
 }
 
-// Count is the number of objects of a kind.
-type Count struct {
-	Kind    api.PolicyKind
-	Objects int
-}
-
 // Ignored returns the number of objects that are not read, by kind.
-func (s *Set) Ignored(kinds *Kinds) []Count {
-	var out []Count
+func (s *Set) Ignored(kinds *Kinds) map[api.PolicyKind]int {
+	out := make(map[api.PolicyKind]int)
 	for _, o := range s.Objects {
-		if kinds.Reads(o.Kind) || o.Kind == KindCRD {
-			continue
+		if !kinds.Reads(o.Kind) && o.Kind != KindCRD {
+			out[o.Kind]++
 		}
-		i := slices.IndexFunc(out, func(c Count) bool { return c.Kind == o.Kind })
-		if i < 0 {
-			i, out = len(out), append(out, Count{Kind: o.Kind})
-		}
-		out[i].Objects++
 	}
-	slices.SortFunc(out, func(a, b Count) int { return api.ComparePolicyKinds(a.Kind, b.Kind) })
 	return out
 }

@@ -9,7 +9,7 @@ const diffValue = 100
 
 // changeNodes returns the changes of each object: in a tree below their paths, else those that
 // differ only in their path once.
-func (w *textWriter) changeNodes(l *api.ChangeList, objects []ChangedObject) *node {
+func (w *textWriter) changeNodes(l *api.ChangeList, objects []api.Verdict) *node {
 	root := &node{}
 	for _, o := range objects {
 		items := changesOf(l, o)
@@ -24,7 +24,7 @@ func (w *textWriter) changeNodes(l *api.ChangeList, objects []ChangedObject) *no
 			}
 			continue
 		}
-		for _, g := range GroupBy(items, changeKey) {
+		for _, g := range GroupBy(items, func(c *api.Change) { c.Path = nil }) {
 			at := top
 			for _, head := range w.pathHeadings(g[0].PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
 				at = top.add(head)
@@ -35,7 +35,7 @@ func (w *textWriter) changeNodes(l *api.ChangeList, objects []ChangedObject) *no
 	return root
 }
 
-func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
+func changesOf(l *api.ChangeList, o api.Verdict) []api.Change {
 	var out []api.Change
 	for _, c := range l.Items {
 		if c.Object == o.Object && c.Operation == o.Operation {
@@ -45,8 +45,8 @@ func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
 	return out
 }
 
-func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.Moved)
+func (w *textWriter) changeHeading(o api.Verdict, items []api.Change) string {
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.MovedText())
 }
 
 // addRules adds the values of the rules before and after a change, as far as they have one.
@@ -82,10 +82,4 @@ func RuleLines(sign, rule string, v *api.RuleValue, value []string) []string {
 		out = append(out, sign+"  "+l)
 	}
 	return out
-}
-
-// changeKey returns a key that is equal for changes that differ only in their path.
-func changeKey(c api.Change) string {
-	c.Path = nil
-	return Compact(c)
 }

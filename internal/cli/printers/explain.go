@@ -15,7 +15,7 @@ func writeExplanations(w *textWriter, l *api.ExplanationList) {
 
 func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {
 	root := &node{}
-	for _, g := range GroupBy(l.Items, explanationKey) {
+	for _, g := range GroupBy(l.Items, func(x *api.Explanation) { x.Path = nil }) {
 		x := g[0]
 		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
@@ -130,13 +130,6 @@ func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
 	}
 	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is accepted instead of %s", gate, weakened))
-}
-
-// explanationKey returns a key that is equal for explanations that differ only in
-// their path.
-func explanationKey(x api.Explanation) string {
-	x.Path = nil
-	return Compact(x)
 }
 
 func explanationPaths(items []api.Explanation) [][]api.PathElement {

@@ -6,12 +6,15 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// GroupBy groups items by a key, in the order of the first item of each group.
-func GroupBy[T any](items []T, key func(T) string) [][]T {
+// GroupBy groups items that are equal but for what without removes, in the order of the first
+// item of each group.
+func GroupBy[T any](items []T, without func(*T)) [][]T {
 	at := make(map[string]int)
 	var out [][]T
 	for _, item := range items {
-		k := key(item)
+		compared := item
+		without(&compared)
+		k := Compact(compared)
 		i, ok := at[k]
 		if !ok {
 			i = len(out)

@@ -97,9 +97,9 @@ func (p Printer) Verdicts(items []api.Verdict) error {
 	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, writeVerdicts)
 }
 
-// Changes writes the differences that the changes of objects make. Objects without
-// differences are listed, too.
-func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
+// Changes writes the differences that the changes of objects make, of which there are the
+// verdicts. Objects without differences are listed, too.
+func (p Printer) Changes(items []api.Change, objects []api.Verdict) error {
 	return write(p, &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}, func(w *textWriter, l *api.ChangeList) {
 		w.nodes(w.changeNodes(l, objects))
 	})
@@ -139,12 +139,4 @@ func (p Printer) Manifest(e Exported) error {
 		p.Format = YAML
 	}
 	return write(p, &e, nil)
-}
-
-// ChangedObject is an object whose change was evaluated.
-type ChangedObject struct {
-	Object    api.Ref
-	Operation string
-	// Moved says what requests lose that move to another route or rule, "" for nothing.
-	Moved string
 }

@@ -42,10 +42,10 @@ func printList(t *testing.T, p Printer, data []byte) error {
 		return p.Violations(read[api.ViolationList](t, data).Items)
 	default:
 		l := read[api.ChangeList](t, data)
-		objects := []ChangedObject{{Object: api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "no-difference"}, Operation: "CREATE"}}
+		objects := []api.Verdict{{Object: api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "no-difference"}, Operation: "CREATE"}}
 		for _, c := range l.Items {
 			if last := objects[len(objects)-1]; last.Object != c.Object {
-				objects = append(objects, ChangedObject{Object: c.Object, Operation: c.Operation})
+				objects = append(objects, api.Verdict{Object: c.Object, Operation: c.Operation})
 			}
 		}
 		return p.Changes(l.Items, objects)
@@ -196,7 +196,7 @@ func TestManyPathsAreCounted(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	require.NoError(t, Printer{Out: &out, Format: Table}.Changes(items, []ChangedObject{{Object: items[0].Object, Operation: "CREATE"}}))
+	require.NoError(t, Printer{Out: &out, Format: Table}.Changes(items, []api.Verdict{{Object: items[0].Object, Operation: "CREATE"}}))
 	assert.Equal(t, 12, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), "and on 15 more paths\n")
 }

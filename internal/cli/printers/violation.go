@@ -24,7 +24,7 @@ func writeViolations(w *textWriter, l *api.ViolationList) {
 // violationNodes returns equal violations once, with all their paths.
 func (w *textWriter) violationNodes(l *api.ViolationList) *node {
 	root := &node{}
-	for _, g := range GroupBy(l.Items, violationKey) {
+	for _, g := range GroupBy(l.Items, func(v *api.Violation) { v.Path, v.Object, v.Field = nil, api.Ref{}, "" }) {
 		top := root.add(w.violationHeading(g[0]))
 		for _, v := range g {
 			top.add(w.paint(plain, api.PathText(v.Path)))
@@ -50,11 +50,4 @@ func actionStyle(a api.Action) style {
 	default:
 		return dim
 	}
-}
-
-// violationKey returns a key that is equal for violations that differ only in
-// their path and its end.
-func violationKey(v api.Violation) string {
-	v.Path, v.Object, v.Field = nil, api.Ref{}, ""
-	return Compact(v)
 }

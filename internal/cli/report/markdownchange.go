@@ -28,9 +28,8 @@ type changeGroup []Change
 // changes returns the changed paths, in at most limit bytes, and the number of those that
 // do not fit. Paths with equal changes are shown together.
 func (r *Report) changes(limit int) (string, int) {
-	groups := printers.GroupBy(r.Changes, func(c Change) string {
+	groups := printers.GroupBy(r.Changes, func(c *Change) {
 		c.Path, c.Namespace, c.Object, c.Operation, c.Causes, c.Was = nil, "", api.Ref{}, "", nil, nil
-		return printers.Compact(c)
 	})
 	out, n := fit(limit, len(groups), func(i int) string { return changeGroup(groups[i]).markdown() })
 	left := 0
