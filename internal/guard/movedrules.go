@@ -15,21 +15,17 @@ type followedPair struct {
 	before, after gateway.ID
 }
 
-// noteFollowed notes that the rules of a pair are compared, where a route is written.
+// noteFollowed notes that the rules of a pair are compared, where the write may move requests.
 func (ev *ruleLosses) noteFollowed(p effective.Pair) {
-	if _, ok := ev.change.Object().(*gateway.Route); !ok {
-		return
+	if ev.moves != nil {
+		put(&ev.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
 	}
-	put(&ev.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
 }
 
-// findMoved adds the rules that requests lose which move between routes or rules since a
-// route is written, though each of the paths may keep its rules. Where the same policies are
-// on all of these routes, it looks at no match.
+// findMoved adds the rules that requests lose which move between routes, rules or listeners,
+// though each of the paths may keep its rules. Where the same policies are on all of these
+// routes, it looks at no match.
 func (ev *ruleLosses) findMoved() error {
-	if _, ok := ev.change.Object().(*gateway.Route); !ok {
-		return nil
-	}
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
 		return nil
@@ -47,6 +43,7 @@ func (ev *ruleLosses) findMoved() error {
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
 		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
 		Steps:    &ev.steps,
+		Work:     new(int),
 		MaxWork:  maxMovedRulesWork,
 	}
 	for _, entry := range re.entries {
@@ -55,7 +52,7 @@ func (ev *ruleLosses) findMoved() error {
 			continue
 		}
 		var spent error // then nothing more is found
-		for m := range ev.movesUnder(at.under(gateway.Reading{}), re, limits, &spent) {
+		for m := range ev.movesUnder(at.under(gateway.Reading{}), ev.reroutedAt(at, re), limits, &spent) {
 			if m.Unsearched || ev.more {
 				break
 			}

@@ -259,7 +259,8 @@ func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 		f.Short = fmt.Sprintf("%s %s %s of %s%s", subject, lose, l.gone, policy, on)
 	}
 	if l.moved {
-		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
+		_, f.ServedBy = l.movedFromTo(endText)
+		f.Request = l.request.String()
 	}
 	var why string
 	why, f.Advice = ev.lossText(l)
@@ -305,11 +306,19 @@ func (l *ruleLoss) subject() (objects, lose string) {
 	return objectOf(l.on.Before).String(), "loses"
 }
 
-// movedText names the requests that move, by the routes or rules that serve them.
+// movedText names the requests that move, by the routes, rules or listeners that serve them.
 func (l *ruleLoss) movedText() string {
-	from, to := objectOf(l.on.Before).String(), objectOf(l.on.After).String()
-	if from == to {
-		from, to = endText(l.on.Before), endText(l.on.After)
-	}
+	from, to := l.movedFromTo(func(e *effective.Effective) string { return objectOf(e).String() })
 	return fmt.Sprintf("requests that move from %s%s to %s", from, api.More(" and ", l.objects.count()-1, ""), to)
+}
+
+// movedFromTo names what serves requests before and after they move, in the way given if that
+// tells one from the other.
+func (l *ruleLoss) movedFromTo(name func(*effective.Effective) string) (from, to string) {
+	for _, name := range []func(*effective.Effective) string{name, endText, entryText} {
+		if from, to = name(l.on.Before), name(l.on.After); from != to {
+			break
+		}
+	}
+	return from, to
 }

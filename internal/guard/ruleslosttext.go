@@ -36,7 +36,8 @@ func (ev *ruleLosses) lossText(l *ruleLoss) (why, advice string) {
 		if l.gone == "" {
 			whose = "rules of " + policy.Key()
 		}
-		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, by.Key()), l.mergeAdvice(it, policy, by)
+		to := is.Outcomes[outcomeOf(is, l.from)].LostAt(l.rules[0].key).To // which an override may replace
+		return fmt.Sprintf("%s are atomic and give way to those of %s", whose, is.Ref(to.Policy).Key()), l.mergeAdvice(it, policy, by)
 	default:
 		return l.replacedText(policy, by, written)
 	}
@@ -175,27 +176,18 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	case policy == object:
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
-		to := endText(l.on.After)
-		if l.route != (api.Ref{}) {
-			to = l.route.String()
-		}
-		return fmt.Sprintf("%s is attached to %s", it, at), fmt.Sprintf("attach the policy to %s as well", to)
+		return fmt.Sprintf("%s is attached to %s", it, at), l.attachAdvice()
 	case l.route != (api.Ref{}):
-		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep %s", l.route.Key(), l.kept())
+		return fmt.Sprintf("%s serves its requests after this write", l.route), l.attachAdvice()
 	case now == nil:
 		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
 	case l.on.After.Unread != "" && (l.on.After.Path.Gateway != nil || slices.Contains(l.on.After.Ignored, now)):
 		l.unread = l.on.After.Unread
 		return l.unread, ev.unreadAdvice(l)
 	}
-	closest := objectOf(l.on.After)
-	if l.on.After.Path.Gateway != nil || l.on.After.Path.Service != nil {
-		closest = entryOf(&l.on.After.Path)
-	}
-	attach := fmt.Sprintf("attach the policy to %s as well", closest)
 	if t, ok := ev.lostTarget(old, now); ok {
 		if t.Target == object && ev.change.After == nil {
-			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), attach
+			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), l.attachAdvice()
 		}
 		switch {
 		case t.Refused != "":
@@ -214,9 +206,30 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
 	}
 	if to := elsewhere(was, l.on.After); to != "" {
-		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), fmt.Sprintf("attach the policy to %s as well", to)
+		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), l.attachAdvice()
 	}
-	return fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at), attach
+	why = fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at)
+	if was.Level(l.from) == gateway.LevelRule {
+		why = fmt.Sprintf("%s is attached to %s, which is another rule after this write", it, at)
+	}
+	return why, l.attachAdvice()
+}
+
+// attachAdvice says to what the policy has to be attached too: to what is on its level after the
+// write.
+func (l *ruleLoss) attachAdvice() string {
+	is, level := &l.on.After.Path, l.on.Before.Level(l.from)
+	at := is.Element(level)
+	switch {
+	case is.Gateway == nil && is.Service == nil:
+		at = is.Element(gateway.LevelRoute) // its parents are not read
+	case at == l.on.Before.Path.Element(level):
+		at = is.Element(gateway.LevelGateway) // the policy is attached to it, in vain
+	}
+	if l.kind.Targets.Namespaces == api.NamespacesOwn && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
+		return fmt.Sprintf("attach a policy like it to %s", at)
+	}
+	return fmt.Sprintf("attach the policy to %s as well", at)
 }
 
 // replaceAdvice says how rules of a policy that is deleted are kept.
@@ -237,10 +250,16 @@ func (ev *ruleLosses) unreadAdvice(l *ruleLoss) string {
 		return fmt.Sprintf("keep gatewayClassName %s to keep %s", was.Class, l.kept())
 	case was != nil && is == nil:
 		return fmt.Sprintf("keep %s as its waypoint to keep %s", was.Ref(), l.kept())
-	case ev.change.Object().Ref().Kind == gateway.KindGatewayClass:
+	}
+	c, _ := ev.change.After.(*gateway.Class)
+	b, _ := ev.change.Before.(*gateway.Class)
+	switch {
+	case c == nil || b == nil:
+		return "" // the reason says it
+	case c.Controller != b.Controller:
 		return "keep its controllerName to keep " + l.kept()
 	default:
-		return "" // the reason says it
+		return "keep its parametersRef to keep " + l.kept()
 	}
 }
 
