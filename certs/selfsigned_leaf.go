@@ -11,8 +11,6 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // identity is what a replica signs certificates for itself for.
@@ -75,15 +73,4 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 		template.DNSNames = append(template.DNSNames, name)
 	}
 	return template
-}
-
-// jitteredRenewal is after two thirds of the lifetime, or up to a thirtieth of it
-// earlier, so that replicas that started together do not renew together.
-func jitteredRenewal(issued, end time.Time) time.Time {
-	lifetime := end.Sub(issued)
-	spread := lifetime / 30
-	if spread <= 0 {
-		return issued
-	}
-	return issued.Add(lifetime*2/3 + spread - wait.Jitter(spread, 1))
 }

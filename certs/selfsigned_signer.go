@@ -44,12 +44,6 @@ func issueTime(cert *x509.Certificate) time.Time {
 	return cert.NotBefore
 }
 
-// renewalTime is after two thirds of the lifetime of cert.
-func renewalTime(cert *x509.Certificate) time.Time {
-	issued := issueTime(cert)
-	return issued.Add(cert.NotAfter.Sub(issued) * 2 / 3)
-}
-
 // newSigner creates a self-signed authority.
 func newSigner(name string, validity time.Duration, now time.Time) (*signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

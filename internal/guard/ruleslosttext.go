@@ -218,9 +218,11 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 // attachAdvice says to what the policy has to be attached too: to what is on its level after the
 // write.
 func (l *ruleLoss) attachAdvice() string {
-	is, level := &l.on.After.Path, l.on.Before.Level(l.from)
+	is, level := &l.on.After.Path, max(l.on.Before.Level(l.from), gateway.LevelGateway)
 	at := is.Element(level)
 	switch {
+	case level < gateway.LevelService && is.Service != nil:
+		at = api.PathElement{Kind: gateway.KindService, Namespace: is.Service.Namespace, Name: is.Service.Name}
 	case is.Gateway == nil && is.Service == nil:
 		at = is.Element(gateway.LevelRoute) // its parents are not read
 	case at == l.on.Before.Path.Element(level):
