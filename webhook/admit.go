@@ -55,6 +55,7 @@ func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 	go func() {
 		defer c.reserved.release()
 		defer c.slots.release(c.reserved.weight)
+		growStack()
 		responses <- c.evaluateRecovered(ctx, v)
 	}()
 	select {
@@ -71,6 +72,12 @@ func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 		return c.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
 	}
 }
+
+// growStack makes the stack of a goroutine as large as most evaluations need: else it is
+// copied each time that it doubles.
+//
+//go:noinline
+func growStack() (_ [16 << 10]byte) { return }
 
 // evaluateRecovered evaluates a request, and turns a panic into a response.
 func (c *call) evaluateRecovered(ctx context.Context, v *snapshot.View) (resp response) {
