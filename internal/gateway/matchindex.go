@@ -17,6 +17,7 @@ type indexed struct {
 type matchIndex struct {
 	rules    [][]indexed // at a listener
 	count    int         // of their matches
+	asked    int         // for those that requests meet, without groups
 	byMatch  map[*routeMatch]*indexed
 	groups   map[pathKey]*pathGroup
 	literals []pathKey // of the groups, sorted by their text
@@ -75,24 +76,41 @@ func (x *matchIndex) group() {
 	}
 	x.groups = make(map[pathKey]*pathGroup, x.count)
 	for m := range x.matches {
-		key := m.match.pathKey()
-		g := x.groups[key]
-		if g == nil {
-			g = &pathGroup{}
-			x.groups[key] = g
-			if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
-				x.lengths = append(x.lengths, n)
-			}
-		}
-		g.all = append(g.all, m)
+		x.addTo(m.match.pathKey(), m)
 	}
 }
+
+// addTo adds a match to the group of its path.
+func (x *matchIndex) addTo(key pathKey, m *indexed) {
+	g := x.groups[key]
+	if g == nil {
+		g = &pathGroup{}
+		g.all, x.groups[key] = g.one[:0], g
+		if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
+			x.lengths = append(x.lengths, n)
+		}
+	}
+	g.all = append(g.all, m)
+}
+
+// fewQuestions is for how many requests only the matches are grouped that may take them.
+const fewQuestions = 4
 
 // metBy calls visit for the matches whose paths a request meets, and returns how many
 // were looked at.
 func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
+	at := pathKey{exactly, q.Path}
+	if x.asked++; x.groups == nil && x.asked <= fewQuestions {
+		all := x
+		x = &matchIndex{groups: make(map[pathKey]*pathGroup)}
+		for m := range all.matches {
+			if key := m.match.pathKey(); key.isAbove(at) {
+				x.addTo(key, m)
+			}
+		}
+	}
 	x.group()
-	x.above(pathKey{exactly, q.Path}, func(g *pathGroup) { looked += g.metBy(q, visit) })
+	x.above(at, func(g *pathGroup) { looked += g.metBy(q, visit) })
 	return looked
 }
 
@@ -178,6 +196,7 @@ func (x *matchIndex) sorted() []pathKey {
 // on an exact value: the one that the fewest matches of the group have.
 type pathGroup struct {
 	all   []*indexed
+	one   [1]*indexed                           // the memory of all: most groups have one
 	plain []*indexed                            // without such a condition
 	by    map[conditionAt]map[string][]*indexed // by what it is on and the value
 }
