@@ -91,8 +91,9 @@ func removesLastFinalizer(r *admissionv1.AdmissionRequest) bool {
 	if r.Operation != admissionv1.Update {
 		return false
 	}
-	before, after := decode.Field(r.OldObject.Raw, "metadata"), decode.Field(r.Object.Raw, "metadata")
-	return notEmpty(decode.Field(before, "deletionTimestamp")) && notEmpty(decode.Field(before, "finalizers")) && !notEmpty(decode.Field(after, "finalizers"))
+	before := decode.Field(r.OldObject.Raw, "metadata")
+	return notEmpty(decode.Field(before, "deletionTimestamp")) && notEmpty(decode.Field(before, "finalizers")) &&
+		!notEmpty(decode.Field(decode.Field(r.Object.Raw, "metadata"), "finalizers"))
 }
 
 // unquoted returns a JSON string without its quotes. The API server makes such values

@@ -43,7 +43,9 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 				s.Grants = append(s.Grants, o)
 			}
 		default:
-			s.Objects = append(s.Objects, o.Ref())
+			if ref := o.Ref(); len(s.Objects) == 0 || s.Objects[len(s.Objects)-1] != ref { // it is given before and after
+				s.Objects = append(s.Objects, ref)
+			}
 		}
 	}
 	return s

@@ -53,6 +53,7 @@ type routerMemo struct {
 	last      struct {               // see MayBeUnreached
 		route          *Route
 		mayBeUnreached bool
+		alone          bool // it has no rivals
 	}
 }
 

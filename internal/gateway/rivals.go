@@ -26,7 +26,7 @@ const maxRivalMatches = 1 << 14
 // those that come first.
 func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
 	return func(yield func(Rival) bool) {
-		if !r.ownsHosts(route) {
+		if last := &r.memo.last; !(last.route == route && last.alone) && !r.ownsHosts(route) {
 			r.findRivals(route, yield)
 		}
 	}
@@ -39,18 +39,20 @@ func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
 func (r *Router) MayBeUnreached(route *Route) bool {
 	last := &r.memo.last
 	if last.route != route {
-		last.route, last.mayBeUnreached = route, r.isBehind(route) || r.hasRivalBefore(route)
+		last.route, last.alone = route, false
+		last.mayBeUnreached = r.isBehind(route) || r.hasRivalBefore(route)
 	}
 	return last.mayBeUnreached
 }
 
 func (r *Router) hasRivalBefore(route *Route) bool {
+	r.memo.last.alone = true
 	if r.ownsHosts(route) { // mostly; without a function to yield to
 		return false
 	}
 	found := false
 	r.findRivals(route, func(v Rival) bool {
-		found = v.Route == route && v.Rule < v.Own || v.Route.Precedes(route)
+		found, r.memo.last.alone = v.Route == route && v.Rule < v.Own || v.Route.Precedes(route), false
 		return !found
 	})
 	return found

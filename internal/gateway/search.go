@@ -194,8 +194,12 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 		return false
 	}
 	q := e.Listener.request(host)
-	at, to := own.indexFor(q), other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.Listener.Same) || host != e.Hostname && at.find(e.match) == nil {
+	to := other.indexFor(q)
+	if len(to.sources) == 0 || !slices.ContainsFunc(own.listenersFor(q), e.Listener.Same) {
+		return true
+	}
+	at := own.indexFor(q)
+	if host != e.Hostname && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)
