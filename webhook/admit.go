@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -77,7 +78,10 @@ func (c *call) evaluateInTime(ctx context.Context, v *snapshot.View) response {
 // copied each time that it doubles.
 //
 //go:noinline
-func growStack() (_ [16 << 10]byte) { return }
+func growStack() {
+	var room [16 << 10]byte
+	runtime.KeepAlive(&room)
+}
 
 // evaluateRecovered evaluates a request, and turns a panic into a response.
 func (c *call) evaluateRecovered(ctx context.Context, v *snapshot.View) (resp response) {
