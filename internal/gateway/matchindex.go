@@ -99,18 +99,17 @@ const fewQuestions = 4
 // metBy calls visit for the matches whose paths a request meets, and returns how many
 // were looked at.
 func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
-	at := pathKey{exactly, q.Path}
+	at, in := pathKey{exactly, q.Path}, x
 	if x.asked++; x.groups == nil && x.asked <= fewQuestions {
-		all := x
-		x = &matchIndex{groups: make(map[pathKey]*pathGroup)}
-		for m := range all.matches {
+		in = &matchIndex{groups: make(map[pathKey]*pathGroup)}
+		for m := range x.matches {
 			if key := m.match.pathKey(); key.isAbove(at) {
-				x.addTo(key, m)
+				in.addTo(key, m)
 			}
 		}
 	}
-	x.group()
-	x.above(at, func(g *pathGroup) { looked += g.metBy(q, visit) })
+	in.group()
+	in.above(at, func(g *pathGroup) { looked += g.metBy(q, visit) })
 	return looked
 }
 
