@@ -26,7 +26,7 @@ const maxRivalMatches = 1 << 14
 // those that come first.
 func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
 	return func(yield func(Rival) bool) {
-		if last := &r.memo.last; !(last.route == route && last.alone) && !r.ownsHosts(route) {
+		if last := &r.memo.last; (last.route != route || !last.alone) && !r.ownsHosts(route) {
 			r.findRivals(route, yield)
 		}
 	}
