@@ -73,7 +73,7 @@ var limitEffects = [...]struct {
 // finding returns a finding about a limit of another policy, of which what and short are
 // said.
 func (c limitChange) finding(what, short, advice string) Finding {
-	policy := c.limit.ref()
+	policy := c.limit.policy
 	of := fmt.Sprintf("%s of %s ", c.limit.rule, policy)
 	return Finding{Rule: c.limit.rule.String(), Policy: policy, What: of + what, Short: of + short, Advice: advice}
 }
@@ -87,7 +87,7 @@ func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
 }
 
 func (t *limitTally) shadowed(c limitChange, on *limitPlaces) Finding {
-	policy, by := c.limit.ref(), c.by.ref()
+	policy, by := c.limit.policy, c.by.policy
 	limit, holder := c.limit.rule.String(), c.by.rule.String()
 	if policy != by || !t.writes(c.limit) {
 		limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
@@ -112,13 +112,13 @@ func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
 		return Finding{Rule: c.limit.rule.String(), Short: short, What: short + has, Advice: advice}
 	}
 	if c.limit.block == merge.Overrides {
-		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.ref().Key())
+		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.policy.Key())
 	}
 	return c.finding(short+has, short, advice)
 }
 
 func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
-	policy, by := c.limit.ref(), c.by.ref()
+	policy, by := c.limit.policy, c.by.policy
 	return Finding{
 		Rule: c.by.rule.String(), Policy: policy,
 		Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", c.by.rule, by, c.limit.rule),
@@ -129,13 +129,9 @@ func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
 
 // note adds a place of a change.
 func (t *limitTally) note(c limitChange, at limitState) {
-	if t.changes == nil {
-		t.changes = make(map[limitChange]*limitPlaces)
+	if c.what != limitWidened || len(t.changes.entries) < maxWidened || t.changes.entries[c] != nil {
+		t.changes.at(c, limitPlaces{}).add(at)
 	}
-	if c.what == limitWidened && len(t.changes) >= maxWidened && t.changes[c] == nil {
-		return
-	}
-	t.changes[c] = t.changes[c].add(at)
 }
 
 // limitGroup is findings of which only the first are reported one by one.
@@ -160,27 +156,25 @@ func (t *limitTally) report(g limitGroup, build func() Finding) {
 type limitPlaces struct {
 	first limitState
 	count int
-	// others than the first route.
-	others map[*gateway.Route]struct{}
+	each  set[*gateway.Route] // the routes, as far as each counts once
 }
 
-func (o *limitPlaces) add(s limitState) *limitPlaces {
-	if o == nil {
-		o = &limitPlaces{first: s, others: make(map[*gateway.Route]struct{})}
+func (o *limitPlaces) add(s limitState) {
+	if o.count == 0 {
+		o.first = s
 	}
 	o.count++
-	if r := s.on.Path.Route; r != o.first.on.Path.Route && len(o.others) < maxLimitRoutes {
-		o.others[r] = struct{}{}
+	if o.each.count() <= maxLimitRoutes {
+		o.each.add(s.on.Path.Route)
 	}
-	return o
 }
 
 // routes counts routes, each once.
 func (o *limitPlaces) routes() int {
-	if len(o.others) == maxLimitRoutes {
+	if o.each.count() > maxLimitRoutes {
 		return o.count
 	}
-	return 1 + len(o.others)
+	return o.each.count()
 }
 
 // routesText names the first of the routes.
@@ -199,55 +193,48 @@ func routeText(e *effective.Effective) string { return e.Path.Route.Ref().String
 
 // limitKey identifies a limit: two blocks of one policy may each have one of its name.
 type limitKey struct {
-	kind  api.PolicyKind
-	rule  merge.Key
-	block merge.Block
-	// namespace and name of the policy that it comes from.
-	namespace, name string
+	policy api.Ref
+	rule   merge.Key
+	block  merge.Block
 }
 
 // keyOfLimit returns the key of the limit at a place.
 func keyOfLimit(b *effective.Bound, place int) limitKey {
 	r := b.Rules[place]
-	return limitKey{b.On.Kind.Ref(), r.Key, r.From.Block, r.From.Policy.Namespace, r.From.Policy.Name}
-}
-
-func (k limitKey) ref() api.Ref {
-	return api.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: k.namespace, Name: k.name}
+	return limitKey{b.On.Ref(r.From.Policy), r.Key, r.From.Block}
 }
 
 func compareLimitKeys(a, b limitKey) int {
-	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
+	return cmp.Or(api.CompareRefs(a.policy, b.policy), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
 }
 
 // writes reports whether a limit is one of the policy that is written.
 func (t *limitTally) writes(k limitKey) bool {
-	return t.ev.policy != nil && t.ev.policy.Ref() == k.ref()
+	return t.ev.policy != nil && t.ev.policy.Ref() == k.policy
 }
 
 // limitTally adds up what a write does to limits that bind to the rules of routes by
 // triggers of their own: path by path, route by route.
 type limitTally struct {
-	ev       *evaluation
-	unit     int // of the current route at a root
-	route    map[limitKey]*limitOnRoute
-	own      map[limitKey]*ownLimit // of the policy that is written
-	changes  map[limitChange]*limitPlaces
-	reported map[limitGroup]int
+	ev            *evaluation
+	unit          int // of the current route at a root
+	before, after limitSide
+	changes       tally[limitChange, limitPlaces]
+	reported      map[limitGroup]int
 }
 
-// limitOnRoute is a limit on one route at one root.
-type limitOnRoute struct {
-	before, after limitState
-	added         []int // rules that it did not match before the write
+// limitSide is what limits are before the write, or after it.
+type limitSide struct {
+	route tally[limitKey, limitState] // on the current route
+	own   tally[limitKey, limitSum]   // of the policy that is written
 }
 
 // limitState is a limit on one route at one root, before or after the write.
 type limitState struct {
-	on      *effective.Effective // the first path that it is in force on; nil for none
+	on      *effective.Effective // the first path that it is in force on
 	policy  *merge.Policy
 	bound   *ratelimit.Bound
-	matched int             // number of rules that it matches
-	holds   int             // number of rules that it is bound to
-	hosts   map[string]bool // hostnames of its triggers by which requests reach the route
+	matched bool  // it matches a rule
+	holds   bool  // it is bound to a rule
+	added   []int // rules that it did not match before the write
 }

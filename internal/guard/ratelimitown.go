@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,109 +11,93 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// ownLimit is a limit of the policy that is written, on all routes.
+// ownLimit is a limit of the policy that is written, before and after the write.
 type ownLimit struct {
-	ev            *evaluation
+	*limitTally
+
 	key           limitKey
-	before, after limitSum
+	before, after *limitSum
 }
 
 // limitSum is a limit on all routes, before or after the write.
 type limitSum struct {
-	all, unmatched *limitPlaces // routes that it is in force on, and those of which it matches no rule
-	found          map[[2]int]bool
-	hosts          map[string]bool
-	last           limitState // of the last route
+	all, unmatched limitPlaces     // routes that it is in force on, and those of which it matches no rule
+	found          map[[2]int]bool // matches, as positions of trigger and match, that some rule has
+	hosts          map[string]bool // hostnames of its triggers by which requests reach some route
+	last           limitState      // of the last route
 	// samples are routes with matches, in which the nearest matches are looked up, and
 	// matches their number.
 	samples []limitState
 	matches int
 }
 
-func (t *limitTally) addOwn(k limitKey, l *limitOnRoute) {
-	if t.own == nil {
-		t.own = make(map[limitKey]*ownLimit)
-	}
-	if t.own[k] == nil {
-		t.own[k] = &ownLimit{ev: t.ev, key: k}
-	}
-	t.own[k].before.add(l.before)
-	t.own[k].after.add(l.after)
-}
-
-func (s *limitSum) add(l limitState) {
-	if l.on == nil {
-		return
-	}
-	if s.all == nil {
-		s.found, s.hosts = make(map[[2]int]bool), make(map[string]bool)
-	}
-	s.all, s.last = s.all.add(l), l
-	s.sample(l)
-	if l.matched == 0 {
-		s.unmatched = s.unmatched.add(l)
-	}
-	for t := range l.bound.Triggers {
-		for m, found := range l.bound.Triggers[t].Found {
+// addBound adds what the limit selects of a route.
+func (s *limitSum) addBound(b *ratelimit.Bound) {
+	for t, trigger := range b.Triggers {
+		for m, found := range trigger.Found {
 			if found {
-				s.found[[2]int{t, m}] = true
+				put(&s.found, [2]int{t, m}, true)
 			}
 		}
+		for _, name := range trigger.Reachable {
+			put(&s.hosts, name, true)
+		}
 	}
-	maps.Copy(s.hosts, l.hosts)
 }
 
-// sample keeps a route that has matches, as long as they are few.
-func (s *limitSum) sample(l limitState) {
-	if l.bound.Route == nil || s.matches > maxSampledMatches || l.on.Path.Route.Kind != gateway.KindHTTPRoute ||
-		slices.ContainsFunc(s.samples, func(o limitState) bool { return o.on.Path.Route == l.on.Path.Route }) {
-		return
+// add adds a route. One that has matches is kept as a sample, as long as they are few.
+func (s *limitSum) add(l *limitState) {
+	s.all.add(*l)
+	s.last = *l
+	if !l.matched {
+		s.unmatched.add(*l)
 	}
-	s.samples, s.matches = append(s.samples, l), s.matches+l.bound.Route.Matches()
+	route := l.on.Path.Route
+	if l.bound.Route != nil && s.matches <= maxSampledMatches && route.Kind == gateway.KindHTTPRoute &&
+		!slices.ContainsFunc(s.samples, func(o limitState) bool { return o.on.Path.Route == route }) {
+		s.samples, s.matches = append(s.samples, *l), s.matches+l.bound.Route.Matches()
+	}
+}
+
+// ownBefore returns what a limit was before the write, in another block of its policy
+// if it was in that.
+func (t *limitTally) ownBefore(k limitKey) *limitSum {
+	for _, block := range []merge.Block{k.block, merge.Defaults, merge.Bare, merge.Overrides} {
+		at := limitKey{k.policy, k.rule, block}
+		if was := t.before.own.entries[at]; was != nil && (at == k || t.after.own.entries[at] == nil) {
+			return was
+		}
+	}
+	return &limitSum{}
 }
 
 // matchesNowhere reports whether the limit is in force on routes, and matches no rule
 // of any.
 func (s *limitSum) matchesNowhere() bool {
-	return s.unmatched != nil && s.unmatched.count == s.all.count
+	return s.all.count > 0 && s.unmatched.count == s.all.count
 }
 
 // reportOwn reports what is wrong with a limit of the policy that is written: it binds
 // to nothing, or only in part.
-func (t *limitTally) reportOwn(l *ownLimit) {
-	if l.after.all == nil {
-		return
-	}
-	t.inheritBefore(l)
-	denied := t.reportHostnames(l)
-	switch {
+func (l *ownLimit) reportOwn() {
+	denied := l.reportHostnames()
+	switch missing := l.missing(); {
 	case l.after.matchesNowhere():
 		if !l.noHostnameMatches() || !denied && !l.before.matchesNowhere() { // else that was reported
-			t.reportUnmatched(l)
+			l.reportUnmatched()
 		}
-	case len(l.missing()) > 0:
-		for _, at := range l.missing() {
-			t.report(l.group(api.Warn, "more matches of triggers that no rule has: %d"), func() Finding { return l.partFinding(at) })
+	case len(missing) > 0:
+		for _, at := range missing {
+			l.reportGroup(api.Warn, "more matches of triggers that no rule has: %d", func() Finding { return l.partFinding(at) })
 		}
-	case l.after.unmatched != nil:
-		t.report(l.group(api.Warn, "more limits that bind to no rule of some routes: %d"), l.someRoutesFinding)
+	case l.after.unmatched.count > 0:
+		l.reportGroup(api.Warn, "more limits that bind to no rule of some routes: %d", l.someRoutesFinding)
 	}
 }
 
-// inheritBefore sets what a limit was before the write if it was in another block of
-// its policy.
-func (t *limitTally) inheritBefore(l *ownLimit) {
-	k := l.key
-	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-		if o := t.own[k]; l.before.all == nil && o != nil && o.after.all == nil {
-			l.before = o.before
-		}
-	}
-}
-
-// group is one of TriggerUnmatched.
-func (l *ownLimit) group(action api.Action, more string) limitGroup {
-	return limitGroup{l.after.last.on.Kind, api.ReasonTriggerUnmatched, action, more}
+// reportGroup reports a finding of TriggerUnmatched.
+func (l *ownLimit) reportGroup(action api.Action, more string, build func() Finding) {
+	l.report(limitGroup{l.after.last.on.Kind, api.ReasonTriggerUnmatched, action, more}, build)
 }
 
 // triggers returns those that the limit has after the write.
@@ -122,18 +105,18 @@ func (l *ownLimit) triggers() []ratelimit.Trigger { return l.after.last.bound.Li
 
 // reportHostnames reports hostnames of triggers by which no request reaches any of the
 // routes. It returns whether the write is denied for one.
-func (t *limitTally) reportHostnames(l *ownLimit) (denied bool) {
+func (l *ownLimit) reportHostnames() (denied bool) {
 	for i, trigger := range l.triggers() {
 		for _, name := range trigger.Hostnames {
 			if l.after.hosts[name] {
 				continue
 			}
 			action := api.Deny
-			if l.before.all != nil && !l.before.hosts[name] && l.named(name) {
+			if l.before.all.count > 0 && !l.before.hosts[name] && l.named(name) {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
-			t.report(l.group(action, "more hostnames of triggers that do not match those of the routes: %d"), func() Finding { return l.hostnameFinding(i, name) })
+			l.reportGroup(action, "more hostnames of triggers that do not match those of the routes: %d", func() Finding { return l.hostnameFinding(i, name) })
 		}
 	}
 	return denied
@@ -160,12 +143,12 @@ func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
 
 // reportUnmatched reports that a limit of the policy that is written binds to nothing
 // at all.
-func (t *limitTally) reportUnmatched(l *ownLimit) {
+func (l *ownLimit) reportUnmatched() {
 	action, note := api.Deny, ""
 	if l.before.matchesNowhere() { // an existing policy stays editable
 		action, note = api.Warn, "; not introduced by this write"
 	}
-	t.report(l.group(action, "more limits that bind to no rule: %d"), func() Finding {
+	l.reportGroup(action, "more limits that bind to no rule: %d", func() Finding {
 		f := Finding{
 			Rule:   l.key.rule.String(),
 			Short:  fmt.Sprintf("%s binds to no rule of %s", l.key.rule, routeText(l.after.unmatched.first.on)),
@@ -198,8 +181,7 @@ func (l *ownLimit) partFinding(at [2]int) Finding {
 	}
 }
 
-// missing returns the matches, as positions of trigger and match, that no rule of any
-// route has.
+// missing returns the positions of the matches that no rule of any route has.
 func (l *ownLimit) missing() [][2]int {
 	var out [][2]int
 	for i, trigger := range l.triggers() {
