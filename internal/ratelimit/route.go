@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"math/big"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -63,16 +62,12 @@ func add(to *big.Int, i int) { to.SetBit(to, i, 1) }
 // not be edited.
 func (r *Route) matchesWith(facts []string) *big.Int {
 	out := r.allMatches
-	for i, fact := range facts {
+	for _, fact := range facts {
 		has := r.matchesByCriterion[fact]
-		switch {
-		case has == nil:
+		if has == nil {
 			return new(big.Int)
-		case i == 0:
-			out = has
-		default:
-			out = new(big.Int).And(out, has)
 		}
+		out = new(big.Int).And(out, has)
 	}
 	return out
 }
@@ -99,10 +94,9 @@ func (r *Route) ruleMatches(rule int) []gatewayv1.HTTPRouteMatch {
 
 // ruleHasMatch reports whether a set contains a match of a rule.
 func (r *Route) ruleHasMatch(set *big.Int, rule int) bool {
-	words, end := set.Bits(), r.ruleStarts[rule+1]
-	for i := r.ruleStarts[rule]; i < end && i/bits.UintSize < len(words); i = (i/bits.UintSize + 1) * bits.UintSize {
-		if rest := uint(words[i/bits.UintSize]) >> (i % bits.UintSize); rest != 0 {
-			return i+bits.TrailingZeros(rest) < end
+	for i := r.ruleStarts[rule]; i < r.ruleStarts[rule+1]; i++ {
+		if set.Bit(i) == 1 {
+			return true
 		}
 	}
 	return false
