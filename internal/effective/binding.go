@@ -76,9 +76,12 @@ func (b *Bound) Matches(r *merge.Effective) bool {
 // Holder returns the index of the limit that is bound to the path's rule, or -1.
 func (b *Bound) Holder() int { return b.Limits.First(b.On.Path.Rule) }
 
-// Matching returns the indexes of the limits that match the path's rule: the first is
-// bound to it, the others are shadowed.
-func (b *Bound) Matching() []int { return b.Limits.At(b.On.Path.Rule) }
+// Shadowed returns the indexes of the limits that match the path's rule behind the one that
+// is bound to it.
+func (b *Bound) Shadowed() []int {
+	matching := b.Limits.At(b.On.Path.Rule)
+	return matching[min(1, len(matching)):]
+}
 
 // Holds reports whether an override is bound to the path's rule.
 func (b *Bound) Holds(o Override) bool {

@@ -53,7 +53,7 @@ func (t *limitTally) addInForce(to *limitSide, b *effective.Bound) {
 // where one of the two is of the policy that is written, and those that were not
 // shadowed before.
 func (t *limitTally) addShadowed(was, is *effective.Bound) {
-	for _, i := range behindFirst(is.Matching()) {
+	for _, i := range is.Shadowed() {
 		holder := is.Holder()
 		limit, by := keyOfLimit(is, i), keyOfLimit(is, holder)
 		if t.writes(limit) || t.writes(by) || !was.Matches(is.Rules[i]) || was.PlaceOf(is.Rules[holder]) != was.Holder() {
@@ -61,8 +61,6 @@ func (t *limitTally) addShadowed(was, is *effective.Bound) {
 		}
 	}
 }
-
-func behindFirst(places []int) []int { return places[min(1, len(places)):] }
 
 // addWidened adds the matches that the limit with triggers which is bound to the path's
 // rule applies to without selecting them: of the policy that is written all of them, of
@@ -140,7 +138,7 @@ func (t *limitTally) addDisplaced(p effective.Pair) {
 	if is == nil {
 		return
 	}
-	for _, i := range behindFirst(is.Matching()) {
+	for _, i := range is.Shadowed() {
 		r, at := is.Rules[i], is.Holder()
 		holder := is.Rules[at]
 		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.Overrides(holder, p.After.Level(r.From.Policy)) ||
@@ -261,13 +259,10 @@ func (t *limitTally) reportUnbound(e *effective.Effective) {
 	}
 	for i, r := range b.Rules {
 		level, limit := e.Level(r.From.Policy), &b.Limits[i]
-		if level < gateway.LevelRoute || limit.Matches(e.Path.Rule) || level == gateway.LevelRoute && limit.MatchesAny() {
-			continue
+		if level == gateway.LevelRoute && !limit.MatchesAny() || level > gateway.LevelRoute && !limit.Matches(e.Path.Rule) {
+			c := limitChange{limit: keyOfLimit(b, i)}
+			t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, c.finding("binds to no rule of "+routeText(e), "", ""))
 		}
-		policy := e.Ref(r.From.Policy)
-		t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
-			Rule: r.Key.String(), Policy: policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
-		})
 	}
 }
 

@@ -19,7 +19,7 @@ func withPatterns(n int, pattern string) any {
 func TestBudget(t *testing.T) {
 	kib := strings.Repeat("a", 1024)
 	limits := field.NewPath("limits")
-	b := NewBudget()
+	b := new(Budget)
 	_, errs := b.Defaulted(limits.Key("a"), "a", withPatterns(32, kib))
 	assert.Empty(t, errs)
 	_, errs = b.Defaulted(limits.Key("b"), "b", withPatterns(32, kib))

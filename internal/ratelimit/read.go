@@ -14,7 +14,7 @@ import (
 // is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
 // headers, query parameters and hostnames are those of Gateway API, with its defaults.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
-	return NewBudget().read(at, name, Defaulted(value))
+	return new(Budget).read(at, name, Defaulted(value))
 }
 
 func (b *Budget) read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {

@@ -59,7 +59,7 @@ func compareRuleRefs(a, b ruleRef) int {
 // than once, such as for each listener, the hostnames are merged.
 func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
 	if b.commonHostnames() == nil {
-		hosts = intersectHostnames(b.Hostnames(i), hosts)
+		hosts = gateway.CommonHostnames(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
 		return // no request reaches the rule

@@ -81,23 +81,6 @@ func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 	}
 }
 
-// intersectHostnames returns the intersection of the hostnames of triggers and the hosts
-// of a path, "" for any; without hostnames it returns the hosts.
-func intersectHostnames(hostnames, hosts []string) []string {
-	if len(hostnames) == 0 {
-		return hosts
-	}
-	var out []string
-	for _, a := range hostnames {
-		for _, b := range hosts {
-			if both, ok := gateway.CommonHostname(a, b); ok {
-				out = append(out, both)
-			}
-		}
-	}
-	return out
-}
-
 // mostGeneral returns the hostnames that no other hostname includes, sorted; nil for
 // any.
 func mostGeneral(hosts []string) []string {
