@@ -15,7 +15,7 @@ import (
 
 // limitChange is one thing that a write does to a limit.
 type limitChange struct {
-	what   limitEffect
+	what   *limitEffect
 	limit  limitKey
 	by     limitKey   // the limit that is bound in its place, if one
 	text   string     // the match or the rule that it is about, if one
@@ -24,51 +24,47 @@ type limitChange struct {
 
 func compareLimitChanges(a, b limitChange) int {
 	return cmp.Or(
-		cmp.Compare(a.what, b.what), compareLimitKeys(a.limit, b.limit), compareLimitKeys(a.by, b.by),
+		strings.Compare(a.what.more, b.what.more), compareLimitKeys(a.limit, b.limit), compareLimitKeys(a.by, b.by),
 		strings.Compare(a.text, b.text), strings.Compare(string(a.action), string(b.action)),
 	)
 }
-
-// limitEffect is a kind of limitChange.
-type limitEffect int
-
-const (
-	limitUnbound      limitEffect = iota // the write takes a limit from the rules that it was bound to
-	limitUnmatched                       // a limit meets a route of which it matches no rule
-	limitMatchRemoved                    // no rule has a match of its triggers any more
-	limitRuleAdded                       // it matches a rule that it did not
-	limitShadowed                        // another limit is bound in its place
-	limitWidened                         // it applies to a match that its triggers do not select
-	limitDisplaced                       // a limit of a lower policy is bound instead of an override
-)
 
 const (
 	keepMatches   = "keep the matches that bind it, or edit the policy as well"
 	keepHostnames = "keep the hostnames that bind it, or edit the policy as well"
 )
 
-// limitEffects are the reason of each effect, what there is more of, and the finding about a
-// change and where it is.
-var limitEffects = [...]struct {
+// limitEffect is a kind of limitChange: its reason, what there is more of, and the finding
+// about a change and where it is.
+type limitEffect struct {
 	code    api.ReasonCode
 	more    string
 	finding func(*limitTally, limitChange, *limitPlaces) Finding
-}{
-	limitUnbound: {api.ReasonTriggerUnmatched, "more limits no longer bound to any rule: %d", (*limitTally).unbound},
-	limitUnmatched: {api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+}
+
+var (
+	// The write takes a limit from the rules that it was bound to.
+	limitUnbound = &limitEffect{api.ReasonTriggerUnmatched, "more limits no longer bound to any rule: %d", (*limitTally).unbound}
+	// A limit meets a route of which it matches no rule.
+	limitUnmatched = &limitEffect{api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
 		return c.finding("binds to no rule of "+on.routesText(), "binds to no rule", "its triggers select none of the rules' matches")
-	}},
-	limitMatchRemoved: {api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+	}}
+	// No rule has a match of its triggers any more.
+	limitMatchRemoved = &limitEffect{api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
 		short := "no longer finds its match " + c.text
 		return c.finding(short+" in any rule of "+on.routesText(), short, keepMatches)
-	}},
-	limitRuleAdded: {api.ReasonLimitWidened, "more rules that limits are also bound to: %d", func(_ *limitTally, c limitChange, _ *limitPlaces) Finding {
+	}}
+	// It matches a rule that it did not.
+	limitRuleAdded = &limitEffect{api.ReasonLimitWidened, "more rules that limits are also bound to: %d", func(_ *limitTally, c limitChange, _ *limitPlaces) Finding {
 		return c.finding("is now also bound to "+c.text, "is bound to one more rule", "")
-	}},
-	limitShadowed:  {api.ReasonLimitShadowed, "%d more limits are shadowed", (*limitTally).shadowed},
-	limitWidened:   {api.ReasonLimitWidened, "more matches that limits also apply to: %d", (*limitTally).widened},
-	limitDisplaced: {api.ReasonOverrideWeakened, "more overrides that other limits are bound instead of: %d", (*limitTally).displaced},
-}
+	}}
+	// Another limit is bound in its place.
+	limitShadowed = &limitEffect{api.ReasonLimitShadowed, "%d more limits are shadowed", (*limitTally).shadowed}
+	// It applies to a match that its triggers do not select.
+	limitWidened = &limitEffect{api.ReasonLimitWidened, "more matches that limits also apply to: %d", (*limitTally).widened}
+	// A limit of a lower policy is bound instead of an override.
+	limitDisplaced = &limitEffect{api.ReasonOverrideWeakened, "more overrides that other limits are bound instead of: %d", (*limitTally).displaced}
+)
 
 // finding returns a finding about a limit of another policy, of which what and short are
 // said.

@@ -23,11 +23,12 @@ type ownLimit struct {
 type limitSum struct {
 	all, unmatched limitPlaces     // routes that it is in force on, and those of which it matches no rule
 	found          map[[2]int]bool // matches, as positions of trigger and match, that some rule has
-	hosts          map[string]bool // hostnames of its triggers by which requests reach some route
+	hosts          map[string]bool // hostnames of its triggers: whether requests for it reach some route
+	outside        bool            // requests for one of them do not reach one of the routes
 	last           limitState      // of the last route
 	// samples are routes with matches, in which the nearest matches are looked up, and
 	// matches their number.
-	samples []limitState
+	samples []*ratelimit.Route
 	matches int
 }
 
@@ -39,9 +40,14 @@ func (s *limitSum) addBound(b *ratelimit.Bound) {
 				put(&s.found, [2]int{t, m}, true)
 			}
 		}
-		for _, name := range trigger.Reachable {
-			put(&s.hosts, name, true)
+		names := b.Limit.Triggers[t].Hostnames
+		for _, name := range names {
+			put(&s.hosts, name, s.hosts[name])
 		}
+		for _, name := range trigger.Reachable {
+			s.hosts[name] = true
+		}
+		s.outside = s.outside || len(trigger.Reachable) < len(names)
 	}
 }
 
@@ -52,10 +58,10 @@ func (s *limitSum) add(l *limitState) {
 	if !l.matched {
 		s.unmatched.add(*l)
 	}
-	route := l.on.Path.Route
-	if l.bound.Route != nil && s.matches <= maxSampledMatches && route.Kind == gateway.KindHTTPRoute &&
-		!slices.ContainsFunc(s.samples, func(o limitState) bool { return o.on.Path.Route == route }) {
-		s.samples, s.matches = append(s.samples, *l), s.matches+l.bound.Route.Matches()
+	r := l.bound.Route
+	if r != nil && s.matches <= maxSampledMatches && r.Of.Kind == gateway.KindHTTPRoute &&
+		!slices.ContainsFunc(s.samples, func(o *ratelimit.Route) bool { return o.Of == r.Of }) {
+		s.samples, s.matches = append(s.samples, r), s.matches+r.Matches()
 	}
 }
 
@@ -112,7 +118,7 @@ func (l *ownLimit) reportHostnames() (denied bool) {
 				continue
 			}
 			action := api.Deny
-			if l.before.all.count > 0 && !l.before.hosts[name] && l.named(name) {
+			if reached, named := l.before.hosts[name]; named && !reached {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
@@ -120,11 +126,6 @@ func (l *ownLimit) reportHostnames() (denied bool) {
 		}
 	}
 	return denied
-}
-
-// named reports whether the limit named a hostname before the write.
-func (l *ownLimit) named(hostname string) bool {
-	return slices.ContainsFunc(l.before.last.bound.Limit.Triggers, func(t ratelimit.Trigger) bool { return slices.Contains(t.Hostnames, hostname) })
 }
 
 func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
@@ -206,7 +207,7 @@ func (l *ownLimit) missingText() string {
 	missing := l.missing()
 	if len(missing) == 0 {
 		text := fmt.Sprintf("the rules with the match %s are not those that it applies to", l.firstMatch())
-		if l.hasOutside() {
+		if l.after.outside {
 			text += ", for its hostnames"
 		}
 		return text
@@ -216,19 +217,6 @@ func (l *ownLimit) missingText() string {
 		out = append(out, l.noMatchText(at))
 	}
 	return strings.Join(out, "; ") + api.More("; and ", len(missing)-len(out), "")
-}
-
-// hasOutside reports whether requests for some hostnames of the limit's triggers do
-// not reach one of the routes.
-func (l *ownLimit) hasOutside() bool {
-	return slices.ContainsFunc(l.after.samples, func(s limitState) bool {
-		for i, t := range s.bound.Triggers {
-			if len(t.Reachable) < len(s.bound.Limit.Triggers[i].Hostnames) {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // firstMatch names the first match of the limit's triggers.
@@ -261,16 +249,10 @@ func (l *ownLimit) noMatchText(at [2]int) string {
 // nearest names the matches that are most like one, of the routes whose matches are
 // shown.
 func (l *ownLimit) nearest(m *ratelimit.Match) []string {
-	var routes []*ratelimit.Route
-	var shown []*gateway.Route
-	for _, s := range l.after.samples {
-		if l.ev.reads(s.on.Path.Route.Namespace) {
-			routes, shown = append(routes, s.bound.Route), append(shown, s.on.Path.Route)
-		}
-	}
+	shown := slices.DeleteFunc(slices.Clone(l.after.samples), func(r *ratelimit.Route) bool { return !l.ev.reads(r.Of.Namespace) })
 	var out []string
-	for _, n := range ratelimit.NearestOf(routes, m, maxMissingMatches) {
-		route := shown[n.Route]
+	for _, n := range ratelimit.NearestOf(shown, m, maxMissingMatches) {
+		route := shown[n.Route].Of
 		in := route.RuleName(n.Rule)
 		if l.after.all.routes() > 1 {
 			in += " of " + route.Ref().String()

@@ -275,8 +275,8 @@ func (t *limitTally) reportAll(may *authorizer) error {
 		(&ownLimit{t, k, t.ownBefore(k), t.after.own.entries[k]}).reportOwn()
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(t.changes.entries), compareLimitChanges) {
-		on, e, policy := t.changes.entries[c], limitEffects[c.what], c.limit.policy
-		g := limitGroup{on.first.on.Kind, e.code, cmp.Or(c.action, api.Warn), e.more}
+		on, policy := t.changes.entries[c], c.limit.policy
+		g := limitGroup{on.first.on.Kind, c.what.code, cmp.Or(c.action, api.Warn), c.what.more}
 		if c.what == limitDisplaced {
 			if t.ev.losesBinding(policy, c.limit.rule.String()) {
 				continue
@@ -289,7 +289,7 @@ func (t *limitTally) reportAll(may *authorizer) error {
 				g.action = api.Warn
 			}
 		}
-		t.report(g, func() Finding { return e.finding(t, c, on) })
+		t.report(g, func() Finding { return c.what.finding(t, c, on) })
 	}
 	for g, n := range t.reported {
 		if n > maxLimits {

@@ -17,6 +17,9 @@ import (
 // Route indexes its matches by criterion, so that the cost of a trigger's match is one
 // step for each of its criteria.
 type Route struct {
+	// Of is the route.
+	Of *gateway.Route
+
 	matches            []gatewayv1.HTTPRouteMatch // of all rules, in order
 	ruleStarts         []int                      // index of the first match of each rule, and the number of matches
 	matchesByCriterion map[string]*big.Int        // the set of matches that have a criterion
@@ -26,7 +29,7 @@ type Route struct {
 // NewRoute returns the rules of a route. A rule of another kind than HTTPRoute has one
 // match without criteria, which only a match without criteria selects.
 func NewRoute(r *gateway.Route) *Route {
-	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
+	out := &Route{Of: r, ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
 	for i := range r.Rules {
 		all := r.Matches(i)
 		if r.Kind != gateway.KindHTTPRoute || len(all) == 0 {
