@@ -71,7 +71,9 @@ var (
 func (c limitChange) finding(what, short, advice string) Finding {
 	policy := c.limit.policy
 	of := fmt.Sprintf("%s of %s ", c.limit.rule, policy)
-	return Finding{Rule: c.limit.rule.String(), Policy: policy, What: of + what, Short: of + short, Advice: advice}
+	f := c.limit.finding(of+what, of+short, advice)
+	f.Policy = policy
+	return f
 }
 
 func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
@@ -88,16 +90,14 @@ func (t *limitTally) shadowed(c limitChange, on *limitPlaces) Finding {
 	if policy != by || !t.writes(c.limit) {
 		limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
 	}
-	other := policy
+	short := fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText())
+	what := fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText())
+	f := c.limit.finding(what, short, "rename one to change the order, or select other rules")
+	f.Policy = policy
 	if t.writes(c.limit) {
-		other = by
+		f.Policy = by
 	}
-	return Finding{
-		Rule: c.limit.rule.String(), Policy: other,
-		Short:  fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText()),
-		What:   fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText()),
-		Advice: "rename one to change the order, or select other rules",
-	}
+	return f
 }
 
 func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
@@ -105,7 +105,7 @@ func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
 	has := fmt.Sprintf(": %s has that match as well", on.rulesText())
 	if t.writes(c.limit) {
 		short = fmt.Sprintf("%s %s, which its triggers do not select", c.limit.rule, short)
-		return Finding{Rule: c.limit.rule.String(), Short: short, What: short + has, Advice: advice}
+		return c.limit.finding(short+has, short, advice)
 	}
 	if c.limit.block == merge.Overrides {
 		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.policy.Key())
@@ -115,12 +115,11 @@ func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
 
 func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
 	policy, by := c.limit.policy, c.by.policy
-	return Finding{
-		Rule: c.by.rule.String(), Policy: policy,
-		Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", c.by.rule, by, c.limit.rule),
-		What:   fmt.Sprintf("%s of %s is bound instead of %s, an override of %s that follows it by name", c.by.rule, by, c.limit.rule, policy),
-		Advice: fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()),
-	}
+	short := fmt.Sprintf("%s of %s is bound instead of %s", c.by.rule, by, c.limit.rule)
+	f := c.by.finding(fmt.Sprintf("%s, an override of %s that follows it by name", short, policy), short+", which follows it by name",
+		fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()))
+	f.Policy = policy
+	return f
 }
 
 // note adds a place of a change.
@@ -198,6 +197,11 @@ type limitKey struct {
 func keyOfLimit(b *effective.Bound, place int) limitKey {
 	r := b.Rules[place]
 	return limitKey{b.On.Ref(r.From.Policy), r.Key, r.From.Block}
+}
+
+// finding returns a finding about the limit, of which what and short are said.
+func (k limitKey) finding(what, short, advice string) Finding {
+	return Finding{Rule: k.rule.String(), What: what, Short: short, Advice: advice}
 }
 
 func compareLimitKeys(a, b limitKey) int {

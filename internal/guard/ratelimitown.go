@@ -133,13 +133,10 @@ func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
 	if i := slices.Index(hosts, ""); i >= 0 {
 		hosts[i] = "any"
 	}
-	return Finding{
-		Rule:  l.key.rule.String(),
-		Short: fmt.Sprintf("hostname %s of %s does not match those of %s", name, l.key.rule, routeText(l.after.last.on)),
-		What: fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
-			name, trigger, l.key.rule, l.after.all.routesText(), strings.Join(hosts, ", ")),
-		Advice: "correct it, or add it to the route's hostnames",
-	}
+	what := fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
+		name, trigger, l.key.rule, l.after.all.routesText(), strings.Join(hosts, ", "))
+	short := fmt.Sprintf("hostname %s of %s does not match those of %s", name, l.key.rule, routeText(l.after.last.on))
+	return l.key.finding(what, short, "correct it, or add it to the route's hostnames")
 }
 
 // reportUnmatched reports that a limit of the policy that is written binds to nothing
@@ -150,36 +147,25 @@ func (l *ownLimit) reportUnmatched() {
 		action, note = api.Warn, "; not introduced by this write"
 	}
 	l.reportGroup(action, "more limits that bind to no rule: %d", func() Finding {
-		f := Finding{
-			Rule:   l.key.rule.String(),
-			Short:  fmt.Sprintf("%s binds to no rule of %s", l.key.rule, routeText(l.after.unmatched.first.on)),
-			What:   fmt.Sprintf("%s binds to no rule of %s: %s", l.key.rule, l.after.unmatched.routesText(), l.missingText()+note),
-			Advice: "use a match that the route has, or add a rule with this match to the route",
-		}
+		what := fmt.Sprintf("%s binds to no rule of ", l.key.rule)
+		advice := "use a match that the route has, or add a rule with this match to the route"
 		if len(l.missing()) == 0 {
-			f.Advice = "use a match of the rules that it applies to"
+			advice = "use a match of the rules that it applies to"
 		}
-		return f
+		return l.key.finding(what+l.after.unmatched.routesText()+": "+l.missingText()+note, what+routeText(l.after.unmatched.first.on), advice)
 	})
 }
 
 func (l *ownLimit) someRoutesFinding() Finding {
 	short := fmt.Sprintf("%s binds to no rule of %d of %s", l.key.rule, l.after.unmatched.routes(), api.Plural(l.after.all.routes(), "route"))
-	return Finding{
-		Rule: l.key.rule.String(), Short: short,
-		What:   short + ": " + l.after.unmatched.routesText(),
-		Advice: "requests to them are not limited by it",
-	}
+	return l.key.finding(short+": "+l.after.unmatched.routesText(), short, "requests to them are not limited by it")
 }
 
 // partFinding finds a match of a limit that selects nothing, while others do.
 func (l *ownLimit) partFinding(at [2]int) Finding {
-	return Finding{
-		Rule:   l.key.rule.String(),
-		Short:  fmt.Sprintf("%s is only partly bound: no rule has the match %s", l.key.rule, &l.triggers()[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is only partly bound: %s, on %s", l.key.rule, l.noMatchText(at), l.after.all.routesText()),
-		Advice: "its other matches are bound",
-	}
+	what := fmt.Sprintf("%s is only partly bound: ", l.key.rule)
+	short := fmt.Sprintf("no rule has the match %s", &l.triggers()[at[0]].Matches[at[1]])
+	return l.key.finding(what+l.noMatchText(at)+", on "+l.after.all.routesText(), what+short, "its other matches are bound")
 }
 
 // missing returns the positions of the matches that no rule of any route has.
