@@ -227,11 +227,18 @@ func Alone(p *policykind.Policy) *Effective {
 
 // Standalone returns the effective policy of a single policy on each rule of a route that a
 // section selects, "" for all, to bind its limits: the route need not be attached to a
-// gateway, nor have rules.
+// gateway, nor have rules. If several blocks have the same key, the last one applies: whether
+// their conditions are met is not known.
 func Standalone(p *policykind.Policy, r *gateway.Route, section string) []*Effective {
-	alone, b := Alone(p), new(binder)
-	alone.Layers[0].Level = int(gateway.LevelRoute)
-	f := &folded{layers: alone.Layers, Result: alone.Result, binds: p.Binds}
+	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
+	for i := range p.Blocks {
+		for n := range p.Blocks[i].Rules {
+			rule := &p.Blocks[i].Rules[n]
+			f.Rules = slices.DeleteFunc(f.Rules, func(had merge.Effective) bool { return had.Key == rule.Key })
+			f.Rules = append(f.Rules, merge.Effective{Rule: rule, From: merge.Origin{Policy: &p.Policy, Block: p.Blocks[i].Block}})
+		}
+	}
+	b := new(binder)
 	var out []*Effective
 	for i := range max(len(r.Rules), 1) {
 		if len(r.Rules) == 0 || section == "" || SelectsRule(p.Kind, r, section, i) {
