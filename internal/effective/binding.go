@@ -14,23 +14,24 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// limits are the rules in force that bind to rules of routes by triggers, in the order in
-// which they bind: by name. Paths with the same fold share them.
+// limits are the rules in force that bind to rules of routes by triggers. Paths with the
+// same fold share them.
 type limits struct {
-	all       []*ratelimit.Limit
-	rules     []*merge.Effective // of the limits
-	triggered bool               // any has triggers
+	// Rules of the limits, in the order in which they bind: by name.
+	Rules []*merge.Effective
+	// Triggered is set if any of the limits has triggers. Otherwise they bind to the rules of
+	// all routes in the same way.
+	Triggered bool
+
+	all []*ratelimit.Limit // in the same order
 }
 
 // Bound has the limits in force on a path, and what they match of its route.
 type Bound struct {
-	// Rules of the limits, in the order in which they bind: by name.
-	Rules []*merge.Effective
-	// Limits in the same order.
+	*limits
+
+	// Limits in the order of the rules.
 	Limits ratelimit.Binding
-	// Triggered is set if any of the limits has triggers. Otherwise they bind to the rules of
-	// all routes in the same way.
-	Triggered bool
 	// On is the path.
 	On *Effective
 }
@@ -75,9 +76,12 @@ func (b *Bound) Matches(r *merge.Effective) bool {
 // Holder returns the index of the limit that is bound to the path's rule, or -1.
 func (b *Bound) Holder() int { return b.Limits.First(b.On.Path.Rule) }
 
-// Matching returns the indexes of the limits that match the path's rule: the first is
-// bound to it, the others are shadowed.
-func (b *Bound) Matching() []int { return b.Limits.At(b.On.Path.Rule) }
+// Shadowed returns the indexes of the limits that match the path's rule behind the one that
+// is bound to it.
+func (b *Bound) Shadowed() []int {
+	matching := b.Limits.At(b.On.Path.Rule)
+	return matching[min(1, len(matching)):]
+}
 
 // Holds reports whether an override is bound to the path's rule.
 func (b *Bound) Holds(o Override) bool {
@@ -155,13 +159,13 @@ func (b *binder) bind(e *Effective) *Bound {
 			b.routes, b.bindings = make(map[*gateway.Route]*ratelimit.Route), make(map[boundAt]ratelimit.Binding)
 		}
 		var route *ratelimit.Route
-		if l.triggered { // else what the rules match does not matter
+		if l.Triggered { // else what the rules match does not matter
 			route = b.indexed(e.Path.Route)
 		}
 		binding = ratelimit.Bind(l.all, route, hosts)
 		b.bindings[at] = binding
 	}
-	return &Bound{l.rules, binding, l.triggered, e}
+	return &Bound{l, binding, e}
 }
 
 func (b *binder) indexed(r *gateway.Route) *ratelimit.Route {
@@ -172,32 +176,22 @@ func (b *binder) indexed(r *gateway.Route) *ratelimit.Route {
 }
 
 func (b *binder) limitsOf(e *Effective) *limits {
-	type named struct {
-		name  string
-		rule  *merge.Effective
-		limit *ratelimit.Limit
-	}
-	var found []named
+	out := &limits{}
 	for i := range e.Rules {
 		r := &e.Rules[i]
-		name, ok := e.Kind.Binds(r.Key)
-		if !ok || r.Value == nil {
-			continue
-		}
-		if l := b.limit(name, r.Rule); l != nil {
-			found = append(found, named{name, r, l})
+		if name, ok := e.Kind.Binds(r.Key); ok && r.Value != nil && b.limit(name, r.Rule) != nil {
+			out.Rules = append(out.Rules, r)
 		}
 	}
-	if len(found) == 0 {
+	if len(out.Rules) == 0 {
 		return nil
 	}
-	slices.SortFunc(found, func(a, b named) int {
-		return cmp.Or(strings.Compare(a.name, b.name), a.rule.Key.Compare(b.rule.Key))
+	slices.SortFunc(out.Rules, func(x, y *merge.Effective) int {
+		return cmp.Or(strings.Compare(b.read[x.Rule].Name, b.read[y.Rule].Name), x.Key.Compare(y.Key))
 	})
-	out := &limits{}
-	for _, f := range found {
-		out.all, out.rules = append(out.all, f.limit), append(out.rules, f.rule)
-		out.triggered = out.triggered || len(f.limit.Triggers) > 0
+	for _, r := range out.Rules {
+		l := b.read[r.Rule]
+		out.all, out.Triggered = append(out.all, l), out.Triggered || len(l.Triggers) > 0
 	}
 	return out
 }
@@ -233,7 +227,8 @@ func Alone(p *policykind.Policy) *Effective {
 
 // Standalone returns the effective policy of a single policy on each rule of a route that a
 // section selects, "" for all, to bind its limits: the route need not be attached to a
-// gateway, nor have rules. If several blocks have the same key, the last one applies.
+// gateway, nor have rules. If several blocks have the same key, the last one applies: whether
+// their conditions are met is not known.
 func Standalone(p *policykind.Policy, r *gateway.Route, section string) []*Effective {
 	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
 	for i := range p.Blocks {

@@ -16,10 +16,11 @@ func (l *Listener) acceptsHostnames(route []string) bool {
 // hostnames of their listeners and routes intersect. A path without a listener
 // accepts any hostname.
 func ShareHosts(p, q Path) bool {
-	return hostsIntersect(p.Hosts(), q.Hosts())
+	return HostsIntersect(p.Hosts(), q.Hosts())
 }
 
-func hostsIntersect(a, b []string) bool {
+// HostsIntersect reports whether some name matches a hostname of each of two lists.
+func HostsIntersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
 		return slices.ContainsFunc(b, func(y string) bool { return HostnamesIntersect(x, y) })
 	})
@@ -58,13 +59,24 @@ func (p Path) Hosts() []string {
 	if p.Listener != nil {
 		listener = p.Listener.Hostname
 	}
-	if p.Route == nil || len(p.Route.Hostnames) == 0 {
+	if p.Route == nil {
 		return []string{listener}
 	}
+	return CommonHostnames(p.Route.Hostnames, []string{listener})
+}
+
+// CommonHostnames returns the hostnames of the names that match one of each of two lists;
+// the second one if the first is empty.
+func CommonHostnames(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
 	var out []string
-	for _, h := range p.Route.Hostnames {
-		if both, ok := CommonHostname(h, listener); ok {
-			out = append(out, both)
+	for _, x := range a {
+		for _, y := range b {
+			if both, ok := CommonHostname(x, y); ok {
+				out = append(out, both)
+			}
 		}
 	}
 	return out

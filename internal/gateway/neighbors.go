@@ -91,7 +91,7 @@ func (r *attachments) OtherKinds(route *Route, others func(parent api.Ref) iter.
 			if left--; left < 0 {
 				return out
 			}
-			if !seen[o] && r.attached(l, o) && hostsIntersect(l.hostnames(route), l.hostnames(o)) {
+			if !seen[o] && r.attached(l, o) && HostsIntersect(l.hostnames(route), l.hostnames(o)) {
 				out, seen[o] = append(out, o), true
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 // limitChange is one thing that a write does to a limit.
 type limitChange struct {
-	what   limitEffect
+	what   *limitEffect
 	limit  limitKey
 	by     limitKey   // the limit that is bound in its place, if one
 	text   string     // the match or the rule that it is about, if one
@@ -24,58 +24,56 @@ type limitChange struct {
 
 func compareLimitChanges(a, b limitChange) int {
 	return cmp.Or(
-		cmp.Compare(a.what, b.what), compareLimitKeys(a.limit, b.limit), compareLimitKeys(a.by, b.by),
+		strings.Compare(a.what.more, b.what.more), compareLimitKeys(a.limit, b.limit), compareLimitKeys(a.by, b.by),
 		strings.Compare(a.text, b.text), strings.Compare(string(a.action), string(b.action)),
 	)
 }
-
-// limitEffect is a kind of limitChange.
-type limitEffect int
-
-const (
-	limitUnbound      limitEffect = iota // the write takes a limit from the rules that it was bound to
-	limitUnmatched                       // a limit meets a route of which it matches no rule
-	limitMatchRemoved                    // no rule has a match of its triggers any more
-	limitRuleAdded                       // it matches a rule that it did not
-	limitShadowed                        // another limit is bound in its place
-	limitWidened                         // it applies to a match that its triggers do not select
-	limitDisplaced                       // a limit of a lower policy is bound instead of an override
-)
 
 const (
 	keepMatches   = "keep the matches that bind it, or edit the policy as well"
 	keepHostnames = "keep the hostnames that bind it, or edit the policy as well"
 )
 
-// limitEffects are the reason of each effect, what there is more of, and the finding about a
-// change and where it is.
-var limitEffects = [...]struct {
+// limitEffect is a kind of limitChange: its reason, what there is more of, and the finding
+// about a change and where it is.
+type limitEffect struct {
 	code    api.ReasonCode
 	more    string
 	finding func(*limitTally, limitChange, *limitPlaces) Finding
-}{
-	limitUnbound: {api.ReasonTriggerUnmatched, "more limits no longer bound to any rule: %d", (*limitTally).unbound},
-	limitUnmatched: {api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+}
+
+var (
+	// The write takes a limit from the rules that it was bound to.
+	limitUnbound = &limitEffect{api.ReasonTriggerUnmatched, "more limits no longer bound to any rule: %d", (*limitTally).unbound}
+	// A limit meets a route of which it matches no rule.
+	limitUnmatched = &limitEffect{api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
 		return c.finding("binds to no rule of "+on.routesText(), "binds to no rule", "its triggers select none of the rules' matches")
-	}},
-	limitMatchRemoved: {api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
+	}}
+	// No rule has a match of its triggers any more.
+	limitMatchRemoved = &limitEffect{api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write: %d", func(_ *limitTally, c limitChange, on *limitPlaces) Finding {
 		short := "no longer finds its match " + c.text
 		return c.finding(short+" in any rule of "+on.routesText(), short, keepMatches)
-	}},
-	limitRuleAdded: {api.ReasonLimitWidened, "more rules that limits are also bound to: %d", func(_ *limitTally, c limitChange, _ *limitPlaces) Finding {
+	}}
+	// It matches a rule that it did not.
+	limitRuleAdded = &limitEffect{api.ReasonLimitWidened, "more rules that limits are also bound to: %d", func(_ *limitTally, c limitChange, _ *limitPlaces) Finding {
 		return c.finding("is now also bound to "+c.text, "is bound to one more rule", "")
-	}},
-	limitShadowed:  {api.ReasonLimitShadowed, "%d more limits are shadowed", (*limitTally).shadowed},
-	limitWidened:   {api.ReasonLimitWidened, "more matches that limits also apply to: %d", (*limitTally).widened},
-	limitDisplaced: {api.ReasonOverrideWeakened, "more overrides that other limits are bound instead of: %d", (*limitTally).displaced},
-}
+	}}
+	// Another limit is bound in its place.
+	limitShadowed = &limitEffect{api.ReasonLimitShadowed, "%d more limits are shadowed", (*limitTally).shadowed}
+	// It applies to a match that its triggers do not select.
+	limitWidened = &limitEffect{api.ReasonLimitWidened, "more matches that limits also apply to: %d", (*limitTally).widened}
+	// A limit of a lower policy is bound instead of an override.
+	limitDisplaced = &limitEffect{api.ReasonOverrideWeakened, "more overrides that other limits are bound instead of: %d", (*limitTally).displaced}
+)
 
 // finding returns a finding about a limit of another policy, of which what and short are
 // said.
 func (c limitChange) finding(what, short, advice string) Finding {
-	policy := c.limit.ref()
+	policy := c.limit.policy
 	of := fmt.Sprintf("%s of %s ", c.limit.rule, policy)
-	return Finding{Rule: c.limit.rule.String(), Policy: policy, What: of + what, Short: of + short, Advice: advice}
+	f := c.limit.finding(of+what, of+short, advice)
+	f.Policy = policy
+	return f
 }
 
 func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
@@ -87,21 +85,19 @@ func (t *limitTally) unbound(c limitChange, on *limitPlaces) Finding {
 }
 
 func (t *limitTally) shadowed(c limitChange, on *limitPlaces) Finding {
-	policy, by := c.limit.ref(), c.by.ref()
+	policy, by := c.limit.policy, c.by.policy
 	limit, holder := c.limit.rule.String(), c.by.rule.String()
 	if policy != by || !t.writes(c.limit) {
 		limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
 	}
-	other := policy
+	short := fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText())
+	what := fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText())
+	f := c.limit.finding(what, short, "rename one to change the order, or select other rules")
+	f.Policy = policy
 	if t.writes(c.limit) {
-		other = by
+		f.Policy = by
 	}
-	return Finding{
-		Rule: c.limit.rule.String(), Policy: other,
-		Short:  fmt.Sprintf("%s is shadowed by %s on %s", c.limit.rule, c.by.rule, on.rulesText()),
-		What:   fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.rulesText()),
-		Advice: "rename one to change the order, or select other rules",
-	}
+	return f
 }
 
 func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
@@ -109,33 +105,28 @@ func (t *limitTally) widened(c limitChange, on *limitPlaces) Finding {
 	has := fmt.Sprintf(": %s has that match as well", on.rulesText())
 	if t.writes(c.limit) {
 		short = fmt.Sprintf("%s %s, which its triggers do not select", c.limit.rule, short)
-		return Finding{Rule: c.limit.rule.String(), Short: short, What: short + has, Advice: advice}
+		return c.limit.finding(short+has, short, advice)
 	}
 	if c.limit.block == merge.Overrides {
-		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.ref().Key())
+		advice = fmt.Sprintf("ask the owner of %s before you split the rule", c.limit.policy.Key())
 	}
 	return c.finding(short+has, short, advice)
 }
 
 func (t *limitTally) displaced(c limitChange, _ *limitPlaces) Finding {
-	policy, by := c.limit.ref(), c.by.ref()
-	return Finding{
-		Rule: c.by.rule.String(), Policy: policy,
-		Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", c.by.rule, by, c.limit.rule),
-		What:   fmt.Sprintf("%s of %s is bound instead of %s, an override of %s that follows it by name", c.by.rule, by, c.limit.rule, policy),
-		Advice: fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()),
-	}
+	policy, by := c.limit.policy, c.by.policy
+	short := fmt.Sprintf("%s of %s is bound instead of %s", c.by.rule, by, c.limit.rule)
+	f := c.by.finding(fmt.Sprintf("%s, an override of %s that follows it by name", short, policy), short+", which follows it by name",
+		fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", c.by.rule, c.limit.rule, policy.Key()))
+	f.Policy = policy
+	return f
 }
 
 // note adds a place of a change.
 func (t *limitTally) note(c limitChange, at limitState) {
-	if t.changes == nil {
-		t.changes = make(map[limitChange]*limitPlaces)
+	if c.what != limitWidened || len(t.changes.entries) < maxWidened || t.changes.entries[c] != nil {
+		t.changes.at(c, limitPlaces{}).add(at)
 	}
-	if c.what == limitWidened && len(t.changes) >= maxWidened && t.changes[c] == nil {
-		return
-	}
-	t.changes[c] = t.changes[c].add(at)
 }
 
 // limitGroup is findings of which only the first are reported one by one.
@@ -160,27 +151,25 @@ func (t *limitTally) report(g limitGroup, build func() Finding) {
 type limitPlaces struct {
 	first limitState
 	count int
-	// others than the first route.
-	others map[*gateway.Route]struct{}
+	each  set[*gateway.Route] // the routes, as far as each counts once
 }
 
-func (o *limitPlaces) add(s limitState) *limitPlaces {
-	if o == nil {
-		o = &limitPlaces{first: s, others: make(map[*gateway.Route]struct{})}
+func (o *limitPlaces) add(s limitState) {
+	if o.count == 0 {
+		o.first = s
 	}
 	o.count++
-	if r := s.on.Path.Route; r != o.first.on.Path.Route && len(o.others) < maxLimitRoutes {
-		o.others[r] = struct{}{}
+	if o.each.count() <= maxLimitRoutes {
+		o.each.add(s.on.Path.Route)
 	}
-	return o
 }
 
 // routes counts routes, each once.
 func (o *limitPlaces) routes() int {
-	if len(o.others) == maxLimitRoutes {
+	if o.each.count() > maxLimitRoutes {
 		return o.count
 	}
-	return 1 + len(o.others)
+	return o.each.count()
 }
 
 // routesText names the first of the routes.
@@ -199,55 +188,53 @@ func routeText(e *effective.Effective) string { return e.Path.Route.Ref().String
 
 // limitKey identifies a limit: two blocks of one policy may each have one of its name.
 type limitKey struct {
-	kind  api.PolicyKind
-	rule  merge.Key
-	block merge.Block
-	// namespace and name of the policy that it comes from.
-	namespace, name string
+	policy api.Ref
+	rule   merge.Key
+	block  merge.Block
 }
 
 // keyOfLimit returns the key of the limit at a place.
 func keyOfLimit(b *effective.Bound, place int) limitKey {
 	r := b.Rules[place]
-	return limitKey{b.On.Kind.Ref(), r.Key, r.From.Block, r.From.Policy.Namespace, r.From.Policy.Name}
+	return limitKey{b.On.Ref(r.From.Policy), r.Key, r.From.Block}
 }
 
-func (k limitKey) ref() api.Ref {
-	return api.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: k.namespace, Name: k.name}
+// finding returns a finding about the limit, of which what and short are said.
+func (k limitKey) finding(what, short, advice string) Finding {
+	return Finding{Rule: k.rule.String(), What: what, Short: short, Advice: advice}
 }
 
 func compareLimitKeys(a, b limitKey) int {
-	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
+	return cmp.Or(api.CompareRefs(a.policy, b.policy), strings.Compare(a.rule.String(), b.rule.String()), cmp.Compare(a.block, b.block))
 }
 
 // writes reports whether a limit is one of the policy that is written.
 func (t *limitTally) writes(k limitKey) bool {
-	return t.ev.policy != nil && t.ev.policy.Ref() == k.ref()
+	return t.ev.policy != nil && t.ev.policy.Ref() == k.policy
 }
 
 // limitTally adds up what a write does to limits that bind to the rules of routes by
 // triggers of their own: path by path, route by route.
 type limitTally struct {
-	ev       *evaluation
-	unit     int // of the current route at a root
-	route    map[limitKey]*limitOnRoute
-	own      map[limitKey]*ownLimit // of the policy that is written
-	changes  map[limitChange]*limitPlaces
-	reported map[limitGroup]int
+	ev            *evaluation
+	unit          int // of the current route at a root
+	before, after limitSide
+	changes       tally[limitChange, limitPlaces]
+	reported      map[limitGroup]int
 }
 
-// limitOnRoute is a limit on one route at one root.
-type limitOnRoute struct {
-	before, after limitState
-	added         []int // rules that it did not match before the write
+// limitSide is what limits are before the write, or after it.
+type limitSide struct {
+	route tally[limitKey, limitState] // on the current route
+	own   tally[limitKey, limitSum]   // of the policy that is written
 }
 
 // limitState is a limit on one route at one root, before or after the write.
 type limitState struct {
-	on      *effective.Effective // the first path that it is in force on; nil for none
+	on      *effective.Effective // the first path that it is in force on
 	policy  *merge.Policy
 	bound   *ratelimit.Bound
-	matched int             // number of rules that it matches
-	holds   int             // number of rules that it is bound to
-	hosts   map[string]bool // hostnames of its triggers by which requests reach the route
+	matched bool  // it matches a rule
+	holds   bool  // it is bound to a rule
+	added   []int // rules that it did not match before the write
 }

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,109 +11,99 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// ownLimit is a limit of the policy that is written, on all routes.
+// ownLimit is a limit of the policy that is written, before and after the write.
 type ownLimit struct {
-	ev            *evaluation
+	*limitTally
+
 	key           limitKey
-	before, after limitSum
+	before, after *limitSum
 }
 
 // limitSum is a limit on all routes, before or after the write.
 type limitSum struct {
-	all, unmatched *limitPlaces // routes that it is in force on, and those of which it matches no rule
-	found          map[[2]int]bool
-	hosts          map[string]bool
-	last           limitState // of the last route
+	all, unmatched limitPlaces     // routes that it is in force on, and those of which it matches no rule
+	found          map[[2]int]bool // matches, as positions of trigger and match, that some rule has
+	hosts          map[string]bool // hostnames of its triggers: whether requests for it reach some route
+	outside        bool            // requests for one of them do not reach one of the routes
+	last           limitState      // of the last route
 	// samples are routes with matches, in which the nearest matches are looked up, and
 	// matches their number.
-	samples []limitState
+	samples []*ratelimit.Route
 	matches int
 }
 
-func (t *limitTally) addOwn(k limitKey, l *limitOnRoute) {
-	if t.own == nil {
-		t.own = make(map[limitKey]*ownLimit)
-	}
-	if t.own[k] == nil {
-		t.own[k] = &ownLimit{ev: t.ev, key: k}
-	}
-	t.own[k].before.add(l.before)
-	t.own[k].after.add(l.after)
-}
-
-func (s *limitSum) add(l limitState) {
-	if l.on == nil {
-		return
-	}
-	if s.all == nil {
-		s.found, s.hosts = make(map[[2]int]bool), make(map[string]bool)
-	}
-	s.all, s.last = s.all.add(l), l
-	s.sample(l)
-	if l.matched == 0 {
-		s.unmatched = s.unmatched.add(l)
-	}
-	for t := range l.bound.Triggers {
-		for m, found := range l.bound.Triggers[t].Found {
+// addBound adds what the limit selects of a route.
+func (s *limitSum) addBound(b *ratelimit.Bound) {
+	for t, trigger := range b.Triggers {
+		for m, found := range trigger.Found {
 			if found {
-				s.found[[2]int{t, m}] = true
+				put(&s.found, [2]int{t, m}, true)
 			}
 		}
+		names := b.Limit.Triggers[t].Hostnames
+		for _, name := range names {
+			put(&s.hosts, name, s.hosts[name])
+		}
+		for _, name := range trigger.Reachable {
+			s.hosts[name] = true
+		}
+		s.outside = s.outside || len(trigger.Reachable) < len(names)
 	}
-	maps.Copy(s.hosts, l.hosts)
 }
 
-// sample keeps a route that has matches, as long as they are few.
-func (s *limitSum) sample(l limitState) {
-	if l.bound.Route == nil || s.matches > maxSampledMatches || l.on.Path.Route.Kind != gateway.KindHTTPRoute ||
-		slices.ContainsFunc(s.samples, func(o limitState) bool { return o.on.Path.Route == l.on.Path.Route }) {
-		return
+// add adds a route. One that has matches is kept as a sample, as long as they are few.
+func (s *limitSum) add(l *limitState) {
+	s.all.add(*l)
+	s.last = *l
+	if !l.matched {
+		s.unmatched.add(*l)
 	}
-	s.samples, s.matches = append(s.samples, l), s.matches+l.bound.Route.Matches()
+	r := l.bound.Route
+	if r != nil && s.matches <= maxSampledMatches && r.Of.Kind == gateway.KindHTTPRoute &&
+		!slices.ContainsFunc(s.samples, func(o *ratelimit.Route) bool { return o.Of == r.Of }) {
+		s.samples, s.matches = append(s.samples, r), s.matches+r.Matches()
+	}
+}
+
+// ownBefore returns what a limit was before the write, in another block of its policy
+// if it was in that.
+func (t *limitTally) ownBefore(k limitKey) *limitSum {
+	for _, block := range []merge.Block{k.block, merge.Defaults, merge.Bare, merge.Overrides} {
+		at := limitKey{k.policy, k.rule, block}
+		if was := t.before.own.entries[at]; was != nil && (at == k || t.after.own.entries[at] == nil) {
+			return was
+		}
+	}
+	return &limitSum{}
 }
 
 // matchesNowhere reports whether the limit is in force on routes, and matches no rule
 // of any.
 func (s *limitSum) matchesNowhere() bool {
-	return s.unmatched != nil && s.unmatched.count == s.all.count
+	return s.all.count > 0 && s.unmatched.count == s.all.count
 }
 
 // reportOwn reports what is wrong with a limit of the policy that is written: it binds
 // to nothing, or only in part.
-func (t *limitTally) reportOwn(l *ownLimit) {
-	if l.after.all == nil {
-		return
-	}
-	t.inheritBefore(l)
-	denied := t.reportHostnames(l)
-	switch {
+func (l *ownLimit) reportOwn() {
+	denied := l.reportHostnames()
+	switch missing := l.missing(); {
 	case l.after.matchesNowhere():
 		if !l.noHostnameMatches() || !denied && !l.before.matchesNowhere() { // else that was reported
-			t.reportUnmatched(l)
+			l.reportUnmatched()
 		}
-	case len(l.missing()) > 0:
-		for _, at := range l.missing() {
-			t.report(l.group(api.Warn, "more matches of triggers that no rule has: %d"), func() Finding { return l.partFinding(at) })
+	case len(missing) > 0:
+		for _, at := range missing {
+			l.reportGroup(api.Warn, "more matches of triggers that no rule has: %d", func() Finding { return l.partFinding(at) })
 		}
-	case l.after.unmatched != nil:
-		t.report(l.group(api.Warn, "more limits that bind to no rule of some routes: %d"), l.someRoutesFinding)
+	case l.after.unmatched.count > 0:
+		l.reportGroup(api.Warn, "more limits that bind to no rule of some routes: %d", l.someRoutesFinding)
 	}
 }
 
-// inheritBefore sets what a limit was before the write if it was in another block of
-// its policy.
-func (t *limitTally) inheritBefore(l *ownLimit) {
-	k := l.key
-	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-		if o := t.own[k]; l.before.all == nil && o != nil && o.after.all == nil {
-			l.before = o.before
-		}
-	}
-}
-
-// group is one of TriggerUnmatched.
-func (l *ownLimit) group(action api.Action, more string) limitGroup {
-	return limitGroup{l.after.last.on.Kind, api.ReasonTriggerUnmatched, action, more}
+// reportGroup reports a finding of TriggerUnmatched.
+func (l *ownLimit) reportGroup(action api.Action, more string, build func() Finding) {
+	l.report(limitGroup{l.after.last.on.Kind, api.ReasonTriggerUnmatched, action, more}, build)
 }
 
 // triggers returns those that the limit has after the write.
@@ -122,26 +111,21 @@ func (l *ownLimit) triggers() []ratelimit.Trigger { return l.after.last.bound.Li
 
 // reportHostnames reports hostnames of triggers by which no request reaches any of the
 // routes. It returns whether the write is denied for one.
-func (t *limitTally) reportHostnames(l *ownLimit) (denied bool) {
+func (l *ownLimit) reportHostnames() (denied bool) {
 	for i, trigger := range l.triggers() {
 		for _, name := range trigger.Hostnames {
 			if l.after.hosts[name] {
 				continue
 			}
 			action := api.Deny
-			if l.before.all != nil && !l.before.hosts[name] && l.named(name) {
+			if reached, named := l.before.hosts[name]; named && !reached {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
-			t.report(l.group(action, "more hostnames of triggers that do not match those of the routes: %d"), func() Finding { return l.hostnameFinding(i, name) })
+			l.reportGroup(action, "more hostnames of triggers that do not match those of the routes: %d", func() Finding { return l.hostnameFinding(i, name) })
 		}
 	}
 	return denied
-}
-
-// named reports whether the limit named a hostname before the write.
-func (l *ownLimit) named(hostname string) bool {
-	return slices.ContainsFunc(l.before.last.bound.Limit.Triggers, func(t ratelimit.Trigger) bool { return slices.Contains(t.Hostnames, hostname) })
 }
 
 func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
@@ -149,57 +133,42 @@ func (l *ownLimit) hostnameFinding(trigger int, name string) Finding {
 	if i := slices.Index(hosts, ""); i >= 0 {
 		hosts[i] = "any"
 	}
-	return Finding{
-		Rule:  l.key.rule.String(),
-		Short: fmt.Sprintf("hostname %s of %s does not match those of %s", name, l.key.rule, routeText(l.after.last.on)),
-		What: fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
-			name, trigger, l.key.rule, l.after.all.routesText(), strings.Join(hosts, ", ")),
-		Advice: "correct it, or add it to the route's hostnames",
-	}
+	what := fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
+		name, trigger, l.key.rule, l.after.all.routesText(), strings.Join(hosts, ", "))
+	short := fmt.Sprintf("hostname %s of %s does not match those of %s", name, l.key.rule, routeText(l.after.last.on))
+	return l.key.finding(what, short, "correct it, or add it to the route's hostnames")
 }
 
 // reportUnmatched reports that a limit of the policy that is written binds to nothing
 // at all.
-func (t *limitTally) reportUnmatched(l *ownLimit) {
+func (l *ownLimit) reportUnmatched() {
 	action, note := api.Deny, ""
 	if l.before.matchesNowhere() { // an existing policy stays editable
 		action, note = api.Warn, "; not introduced by this write"
 	}
-	t.report(l.group(action, "more limits that bind to no rule: %d"), func() Finding {
-		f := Finding{
-			Rule:   l.key.rule.String(),
-			Short:  fmt.Sprintf("%s binds to no rule of %s", l.key.rule, routeText(l.after.unmatched.first.on)),
-			What:   fmt.Sprintf("%s binds to no rule of %s: %s", l.key.rule, l.after.unmatched.routesText(), l.missingText()+note),
-			Advice: "use a match that the route has, or add a rule with this match to the route",
-		}
+	l.reportGroup(action, "more limits that bind to no rule: %d", func() Finding {
+		what := fmt.Sprintf("%s binds to no rule of ", l.key.rule)
+		advice := "use a match that the route has, or add a rule with this match to the route"
 		if len(l.missing()) == 0 {
-			f.Advice = "use a match of the rules that it applies to"
+			advice = "use a match of the rules that it applies to"
 		}
-		return f
+		return l.key.finding(what+l.after.unmatched.routesText()+": "+l.missingText()+note, what+routeText(l.after.unmatched.first.on), advice)
 	})
 }
 
 func (l *ownLimit) someRoutesFinding() Finding {
 	short := fmt.Sprintf("%s binds to no rule of %d of %s", l.key.rule, l.after.unmatched.routes(), api.Plural(l.after.all.routes(), "route"))
-	return Finding{
-		Rule: l.key.rule.String(), Short: short,
-		What:   short + ": " + l.after.unmatched.routesText(),
-		Advice: "requests to them are not limited by it",
-	}
+	return l.key.finding(short+": "+l.after.unmatched.routesText(), short, "requests to them are not limited by it")
 }
 
 // partFinding finds a match of a limit that selects nothing, while others do.
 func (l *ownLimit) partFinding(at [2]int) Finding {
-	return Finding{
-		Rule:   l.key.rule.String(),
-		Short:  fmt.Sprintf("%s is only partly bound: no rule has the match %s", l.key.rule, &l.triggers()[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is only partly bound: %s, on %s", l.key.rule, l.noMatchText(at), l.after.all.routesText()),
-		Advice: "its other matches are bound",
-	}
+	what := fmt.Sprintf("%s is only partly bound: ", l.key.rule)
+	short := fmt.Sprintf("no rule has the match %s", &l.triggers()[at[0]].Matches[at[1]])
+	return l.key.finding(what+l.noMatchText(at)+", on "+l.after.all.routesText(), what+short, "its other matches are bound")
 }
 
-// missing returns the matches, as positions of trigger and match, that no rule of any
-// route has.
+// missing returns the positions of the matches that no rule of any route has.
 func (l *ownLimit) missing() [][2]int {
 	var out [][2]int
 	for i, trigger := range l.triggers() {
@@ -224,7 +193,7 @@ func (l *ownLimit) missingText() string {
 	missing := l.missing()
 	if len(missing) == 0 {
 		text := fmt.Sprintf("the rules with the match %s are not those that it applies to", l.firstMatch())
-		if l.hasOutside() {
+		if l.after.outside {
 			text += ", for its hostnames"
 		}
 		return text
@@ -234,19 +203,6 @@ func (l *ownLimit) missingText() string {
 		out = append(out, l.noMatchText(at))
 	}
 	return strings.Join(out, "; ") + api.More("; and ", len(missing)-len(out), "")
-}
-
-// hasOutside reports whether requests for some hostnames of the limit's triggers do
-// not reach one of the routes.
-func (l *ownLimit) hasOutside() bool {
-	return slices.ContainsFunc(l.after.samples, func(s limitState) bool {
-		for i, t := range s.bound.Triggers {
-			if len(t.Reachable) < len(s.bound.Limit.Triggers[i].Hostnames) {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // firstMatch names the first match of the limit's triggers.
@@ -279,16 +235,10 @@ func (l *ownLimit) noMatchText(at [2]int) string {
 // nearest names the matches that are most like one, of the routes whose matches are
 // shown.
 func (l *ownLimit) nearest(m *ratelimit.Match) []string {
-	var routes []*ratelimit.Route
-	var shown []*gateway.Route
-	for _, s := range l.after.samples {
-		if l.ev.reads(s.on.Path.Route.Namespace) {
-			routes, shown = append(routes, s.bound.Route), append(shown, s.on.Path.Route)
-		}
-	}
+	shown := slices.DeleteFunc(slices.Clone(l.after.samples), func(r *ratelimit.Route) bool { return !l.ev.reads(r.Of.Namespace) })
 	var out []string
-	for _, n := range ratelimit.NearestOf(routes, m, maxMissingMatches) {
-		route := shown[n.Route]
+	for _, n := range ratelimit.NearestOf(shown, m, maxMissingMatches) {
+		route := shown[n.Route].Of
 		in := route.RuleName(n.Rule)
 		if l.after.all.routes() > 1 {
 			in += " of " + route.Ref().String()

@@ -20,48 +20,31 @@ func (t *limitTally) add(p effective.Pair) {
 		t.finishRoute()
 		t.unit = p.Unit
 	}
-	t.addInForce(p.Before.Bound(), func(l *limitOnRoute) *limitState { return &l.before })
-	if after := p.After.Bound(); after != nil && !p.Again {
-		t.addInForce(after, func(l *limitOnRoute) *limitState { return &l.after })
-		t.addShadowed(p.Before.Bound(), after)
-		t.addWidened(p.Before.Bound(), after)
+	was, is := p.Before.Bound(), p.After.Bound()
+	t.addInForce(&t.before, was)
+	if is != nil && !p.Again {
+		t.addInForce(&t.after, is)
+		t.addShadowed(was, is)
+		t.addWidened(was, is)
 	}
 }
 
 // addInForce adds the limits that are in force on a path, before or after the write.
-func (t *limitTally) addInForce(b *effective.Bound, of func(*limitOnRoute) *limitState) {
+func (t *limitTally) addInForce(to *limitSide, b *effective.Bound) {
 	if b == nil {
 		return
 	}
-	if t.route == nil {
-		t.route = make(map[limitKey]*limitOnRoute)
-	}
-	for i := range b.Rules {
-		k := keyOfLimit(b, i)
-		if t.route[k] == nil {
-			t.route[k] = &limitOnRoute{}
-		}
-		of(t.route[k]).add(b, i)
-	}
-}
-
-// add adds the limit at a place of a path.
-func (s *limitState) add(b *effective.Bound, place int) {
-	if s.on == nil {
-		s.on, s.policy, s.hosts = b.On, b.Rules[place].From.Policy, make(map[string]bool)
-	}
-	if bound := &b.Limits[place]; s.bound != bound { // paths of one route mostly share it
-		s.bound = bound
-		for _, trigger := range bound.Triggers {
-			for _, name := range trigger.Reachable {
-				s.hosts[name] = true
+	for i, r := range b.Rules {
+		k, bound := keyOfLimit(b, i), &b.Limits[i]
+		s := to.route.at(k, limitState{on: b.On, policy: r.From.Policy})
+		if s.bound != bound { // paths of one route mostly share it
+			s.bound = bound
+			if t.writes(k) {
+				to.own.at(k, limitSum{}).addBound(bound)
 			}
 		}
-	}
-	if rule := b.On.Path.Rule; rule < len(b.On.Path.Route.Rules) && s.bound.Matches(rule) {
-		s.matched++
-		if b.Holder() == place {
-			s.holds++
+		if rule := b.On.Path.Rule; rule < len(b.On.Path.Route.Rules) && bound.Matches(rule) {
+			s.matched, s.holds = true, s.holds || b.Holder() == i
 		}
 	}
 }
@@ -70,7 +53,7 @@ func (s *limitState) add(b *effective.Bound, place int) {
 // where one of the two is of the policy that is written, and those that were not
 // shadowed before.
 func (t *limitTally) addShadowed(was, is *effective.Bound) {
-	for _, i := range behindFirst(is.Matching()) {
+	for _, i := range is.Shadowed() {
 		holder := is.Holder()
 		limit, by := keyOfLimit(is, i), keyOfLimit(is, holder)
 		if t.writes(limit) || t.writes(by) || !was.Matches(is.Rules[i]) || was.PlaceOf(is.Rules[holder]) != was.Holder() {
@@ -78,8 +61,6 @@ func (t *limitTally) addShadowed(was, is *effective.Bound) {
 		}
 	}
 }
-
-func behindFirst(places []int) []int { return places[min(1, len(places)):] }
 
 // addWidened adds the matches that the limit with triggers which is bound to the path's
 // rule applies to without selecting them: of the policy that is written all of them, of
@@ -95,7 +76,8 @@ func (t *limitTally) addWidened(was, is *effective.Bound) {
 	case t.writes(k):
 		matches = is.Limits[holder].AlsoMatches(rule)
 	case !was.Matches(is.Rules[holder]):
-		t.route[k].added = append(t.route[k].added, rule)
+		s := t.after.route.entries[k]
+		s.added = append(s.added, rule)
 	case was.Triggered: // else it was bound to every rule
 		matches = addedMatches(was, is, holder)
 	}
@@ -156,7 +138,7 @@ func (t *limitTally) addDisplaced(p effective.Pair) {
 	if is == nil {
 		return
 	}
-	for _, i := range behindFirst(is.Matching()) {
+	for _, i := range is.Shadowed() {
 		r, at := is.Rules[i], is.Holder()
 		holder := is.Rules[at]
 		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.Overrides(holder, p.After.Level(r.From.Policy)) ||
@@ -164,57 +146,61 @@ func (t *limitTally) addDisplaced(p effective.Pair) {
 			continue
 		}
 		f := limitChange{what: limitDisplaced, limit: keyOfLimit(is, i), by: keyOfLimit(is, at), action: api.Deny}
-		if !t.ev.causedByWrite(f.limit.ref()) {
+		if !t.ev.causedByWrite(f.limit.policy) {
 			f.action = api.Warn
 		}
-		t.note(f, limitState{on: p.After})
+		t.note(f, limitState{on: is.On})
 	}
 }
 
 // finishRoute adds what was added of the current route.
 func (t *limitTally) finishRoute() {
-	for k, l := range t.route {
+	for k, is := range t.after.route.entries {
 		if t.writes(k) {
-			t.addOwn(k, l)
-		} else if l.after.on != nil {
-			t.addOther(k, l)
+			t.after.own.at(k, limitSum{}).add(is)
+		} else {
+			t.addOther(k, cmp.Or(t.before.route.entries[k], &limitState{}), is)
 		}
 	}
-	clear(t.route)
+	for k, was := range t.before.route.entries {
+		if t.writes(k) {
+			t.before.own.at(k, limitSum{}).add(was)
+		}
+	}
+	clear(t.before.route.entries)
+	clear(t.after.route.entries)
 }
 
 // addOther adds what the write does on a route to a limit of another policy.
-func (t *limitTally) addOther(k limitKey, l *limitOnRoute) {
-	before, after := &l.before, &l.after
+func (t *limitTally) addOther(k limitKey, was, is *limitState) {
 	switch {
-	case before.holds > 0 && after.matched == 0:
-		t.note(limitChange{what: limitUnbound, limit: k}, *after)
-	case before.on == nil && after.matched == 0 && after.on.Level(after.policy) >= gateway.LevelRoute:
-		t.note(limitChange{what: limitUnmatched, limit: k}, *after)
-	case before.on != nil && after.matched > 0:
-		t.addRemoved(k, l)
-		for _, rule := range l.added {
-			path := after.on.Path
+	case was.holds && !is.matched:
+		t.note(limitChange{what: limitUnbound, limit: k}, *is)
+	case was.on == nil && !is.matched && is.on.Level(is.policy) >= gateway.LevelRoute:
+		t.note(limitChange{what: limitUnmatched, limit: k}, *is)
+	case was.on != nil && is.matched:
+		t.addRemoved(k, was, is)
+		for _, rule := range is.added {
+			path := is.on.Path
 			path.Rule = rule
-			if len(missingIn(matchedTexts(before.bound), after.bound.Route.Texts(rule))) > 0 { // else what it was bound to is in two rules now
-				t.note(limitChange{what: limitRuleAdded, limit: k, text: path.Element(gateway.LevelRule).String()}, *after)
+			if len(missingIn(matchedTexts(was.bound), is.bound.Route.Texts(rule))) > 0 { // else what it was bound to is in two rules now
+				t.note(limitChange{what: limitRuleAdded, limit: k, text: path.Element(gateway.LevelRule).String()}, *is)
 			}
 		}
 	}
 }
 
 // addRemoved adds the matches of a limit that some rule had and none has after the write.
-func (t *limitTally) addRemoved(k limitKey, l *limitOnRoute) {
-	was, is := l.before.bound, l.after.bound
-	if len(was.Triggers) != len(is.Triggers) {
+func (t *limitTally) addRemoved(k limitKey, was, is *limitState) {
+	if len(was.bound.Triggers) != len(is.bound.Triggers) {
 		return // the triggers were edited
 	}
-	for i := range is.Triggers {
-		had, has := was.Triggers[i].Found, is.Triggers[i].Found
+	for i := range is.bound.Triggers {
+		had, has := was.bound.Triggers[i].Found, is.bound.Triggers[i].Found
 		for m := range min(len(had), len(has)) {
 			if had[m] && !has[m] {
-				text := t.shown(is.Limit.Triggers[i].Matches[m].String(), l.after.on)
-				t.note(limitChange{what: limitMatchRemoved, limit: k, text: text}, l.after)
+				text := t.shown(is.bound.Limit.Triggers[i].Matches[m].String(), is.on)
+				t.note(limitChange{what: limitMatchRemoved, limit: k, text: text}, *is)
 			}
 		}
 	}
@@ -249,12 +235,13 @@ func (t *limitTally) addTarget(before, after *gateway.Route, old, policy *policy
 	t.finishRoute()
 	if old != nil && old.Invalid == nil {
 		for _, e := range effective.Standalone(old, before, target.Section) {
-			t.add(effective.Pair{Before: e, Unit: t.unit})
+			t.addInForce(&t.before, e.Bound())
 		}
 	}
 	for _, e := range effective.Standalone(policy, after, target.Section) {
-		t.addInForce(e.Bound(), func(l *limitOnRoute) *limitState { return &l.after })
-		if b := e.Bound(); b != nil && len(after.Rules) > 0 && policy == t.ev.policy {
+		b := e.Bound()
+		t.addInForce(&t.after, b)
+		if b != nil && len(after.Rules) > 0 && policy == t.ev.policy {
 			t.addShadowed(nil, b)
 			t.addWidened(nil, b)
 		}
@@ -272,13 +259,10 @@ func (t *limitTally) reportUnbound(e *effective.Effective) {
 	}
 	for i, r := range b.Rules {
 		level, limit := e.Level(r.From.Policy), &b.Limits[i]
-		if level < gateway.LevelRoute || limit.Matches(e.Path.Rule) || level == gateway.LevelRoute && limit.MatchesAny() {
-			continue
+		if level == gateway.LevelRoute && !limit.MatchesAny() || level > gateway.LevelRoute && !limit.Matches(e.Path.Rule) {
+			c := limitChange{limit: keyOfLimit(b, i)}
+			t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, c.finding("binds to no rule of "+routeText(e), "", ""))
 		}
-		policy := keyOfLimit(b, i).ref()
-		t.ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
-			Rule: r.Key.String(), Policy: policy, What: r.Key.String() + " of " + policy.String() + " binds to no rule of " + routeText(e),
-		})
 	}
 }
 
@@ -287,12 +271,12 @@ func (t *limitTally) reportUnbound(e *effective.Effective) {
 // is nil where permissions do not matter.
 func (t *limitTally) reportAll(may *authorizer) error {
 	t.finishRoute()
-	for _, k := range slices.SortedFunc(maps.Keys(t.own), compareLimitKeys) {
-		t.reportOwn(t.own[k])
+	for _, k := range slices.SortedFunc(maps.Keys(t.after.own.entries), compareLimitKeys) {
+		(&ownLimit{t, k, t.ownBefore(k), t.after.own.entries[k]}).reportOwn()
 	}
-	for _, c := range slices.SortedFunc(maps.Keys(t.changes), compareLimitChanges) {
-		on, e, policy := t.changes[c], limitEffects[c.what], c.limit.ref()
-		g := limitGroup{on.first.on.Kind, e.code, cmp.Or(c.action, api.Warn), e.more}
+	for _, c := range slices.SortedFunc(maps.Keys(t.changes.entries), compareLimitChanges) {
+		on, policy := t.changes.entries[c], c.limit.policy
+		g := limitGroup{on.first.on.Kind, c.what.code, cmp.Or(c.action, api.Warn), c.what.more}
 		if c.what == limitDisplaced {
 			if t.ev.losesBinding(policy, c.limit.rule.String()) {
 				continue
@@ -305,7 +289,7 @@ func (t *limitTally) reportAll(may *authorizer) error {
 				g.action = api.Warn
 			}
 		}
-		t.report(g, func() Finding { return e.finding(t, c, on) })
+		t.report(g, func() Finding { return c.what.finding(t, c, on) })
 	}
 	for g, n := range t.reported {
 		if n > maxLimits {

@@ -81,7 +81,7 @@ type reader struct {
 	policy  *Policy
 	version string // the API version of the object
 	errs    field.ErrorList
-	limits  *ratelimit.Budget // of the rules that bind, nil before the first
+	limits  ratelimit.Budget // of the rules that bind
 }
 
 func (r *reader) invalid(at *field.Path, value any, format string, args ...any) {
@@ -409,10 +409,7 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 			place = place.Child(segment)
 		}
 		r.policy.Binds = true
-		if r.limits == nil {
-			r.limits = ratelimit.NewBudget()
-		}
-		value, errs := r.limits.Defaulted(place, name, rule.Value)
+		_, value, errs := r.limits.Read(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
 		if len(errs) == 0 {
 			rule.Value = value

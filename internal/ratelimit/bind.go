@@ -61,7 +61,7 @@ func Bind(limits []*Limit, r *Route, hosts []string) Binding {
 func (r *Route) selectedBy(t *Trigger, hosts []string) TriggerMatch {
 	out := TriggerMatch{Found: make([]bool, len(t.Matches)), matches: new(big.Int)}
 	for _, name := range t.Hostnames {
-		if slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesIntersect(name, h) }) {
+		if gateway.HostsIntersect([]string{name}, hosts) {
 			out.Reachable = append(out.Reachable, name)
 		}
 	}

@@ -19,15 +19,15 @@ func withPatterns(n int, pattern string) any {
 func TestBudget(t *testing.T) {
 	kib := strings.Repeat("a", 1024)
 	limits := field.NewPath("limits")
-	b := NewBudget()
-	_, errs := b.Defaulted(limits.Key("a"), "a", withPatterns(32, kib))
+	b := new(Budget)
+	_, _, errs := b.Read(limits.Key("a"), "a", withPatterns(32, kib))
 	assert.Empty(t, errs)
-	_, errs = b.Defaulted(limits.Key("b"), "b", withPatterns(32, kib))
+	_, _, errs = b.Read(limits.Key("b"), "b", withPatterns(32, kib))
 	assert.Empty(t, errs, "64 KiB in all")
-	_, errs = b.Defaulted(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is parsed
+	_, _, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is parsed
 	assert.Equal(t, field.ErrorList{field.Invalid(limits.Key("c").Child("when").Index(0).Child("value"), "[",
 		"all regular expressions of a policy must have at most 65536 bytes together; move limits to another policy")}, errs)
-	_, errs = b.Defaulted(limits.Key("d"), "d", withPatterns(0, ""))
+	_, _, errs = b.Read(limits.Key("d"), "d", withPatterns(0, ""))
 	assert.Empty(t, errs, "one without expressions takes nothing")
 	_, errs = Read(limits.Key("c"), "c", withPatterns(1, "a*"))
 	assert.Empty(t, errs, "another policy has its own")

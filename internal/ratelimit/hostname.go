@@ -2,16 +2,13 @@ package ratelimit
 
 import (
 	"net/netip"
-	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const maxHostnameLength = 253
-
-// hostnamePattern is Gateway API's pattern of a hostname, wildcards included.
-var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func (r *reader) hostname(at *field.Path, value any) string {
 	text, ok := r.text(at, value, maxHostnameLength)
@@ -38,7 +35,7 @@ func hostnameError(host string) string {
 		return must + ", not a URL or a path"
 	case strings.Contains(host, ":"):
 		return must + ", without a port"
-	case !hostnamePattern.MatchString(host):
+	case len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) > 0:
 		return must
 	}
 	return ""

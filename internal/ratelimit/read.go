@@ -14,16 +14,19 @@ import (
 // is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
 // headers, query parameters and hostnames are those of Gateway API, with its defaults.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
-	return NewBudget().read(at, name, Defaulted(value))
+	limit, _, errs := new(Budget).Read(at, name, value)
+	return limit, errs
 }
 
-func (b *Budget) read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
+// Read reads a limit as the function Read does, charges it to the budget, and returns it
+// as the function Defaulted does, too.
+func (b *Budget) Read(at *field.Path, name string, value any) (limit *Limit, defaulted any, errs field.ErrorList) {
 	r := &reader{budget: b}
-	limit := r.limit(at, name, value)
-	if len(r.errs) > 0 {
-		return nil, r.errs
+	defaulted = Defaulted(value)
+	if limit = r.limit(at, name, defaulted); len(r.errs) > 0 {
+		return nil, defaulted, r.errs
 	}
-	return limit, nil
+	return limit, defaulted, nil
 }
 
 func (r *reader) limit(at *field.Path, name string, value any) *Limit {
@@ -153,12 +156,4 @@ func (r *reader) trigger(at *field.Path, value any) (trigger Trigger) {
 		r.addError(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
 	}
 	return trigger
-}
-
-// Defaulted returns a limit as the function Defaulted does, with the errors of Read, and
-// charges it to the budget.
-func (b *Budget) Defaulted(at *field.Path, name string, value any) (any, field.ErrorList) {
-	value = Defaulted(value)
-	_, errs := b.read(at, name, value)
-	return value, errs
 }

@@ -22,15 +22,13 @@ const (
 
 // Budget limits the total length of the regular expressions of all limits of a policy,
 // in bytes: a policy may have thousands of limits. A limit that is valid with a part
-// of the budget is valid with a whole one. It is not safe for concurrent use.
-type Budget struct{ bytes int }
-
-// NewBudget returns the budget of a policy.
-func NewBudget() *Budget { return &Budget{bytes: maxExpressionBytes} }
+// of the budget is valid with a whole one. The zero Budget
+// is a whole one. It is not safe for concurrent use.
+type Budget struct{ used int }
 
 // pattern validates a regular expression and charges it to the budget.
 func (r *reader) pattern(at *field.Path, text string) {
-	if r.budget.bytes -= pattern.Cost(text); r.budget.bytes < 0 {
+	if r.budget.used += pattern.Cost(text); r.budget.used > maxExpressionBytes {
 		if !r.budgetExceeded { // report it once
 			r.addError(field.Invalid(at, truncate(text), fmt.Sprintf(
 				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)))

@@ -67,7 +67,7 @@ func TestSlowRegularExpressions(t *testing.T) {
 
 	one := "(?i)[b-\U0010fffe]"
 	require.Nil(t, checkRegexp(field.NewPath("value"), one))
-	b, n := NewBudget(), 0
+	b, n := new(Budget), 0
 	for r := (&reader{budget: b}); len(r.errs) == 0; n++ {
 		r.pattern(field.NewPath("value"), one)
 	}

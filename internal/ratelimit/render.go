@@ -38,7 +38,7 @@ type rendered struct {
 	id     string // identifies the limit in descriptors
 	source Source
 	limit  *Limit
-	bound  map[ruleRef]map[string]bool
+	bound  map[ruleRef][]string
 }
 
 // ruleRef identifies a rule of a route.
@@ -59,18 +59,13 @@ func compareRuleRefs(a, b ruleRef) int {
 // than once, such as for each listener, the hostnames are merged.
 func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
 	if b.commonHostnames() == nil {
-		hosts = intersectHostnames(b.Hostnames(i), hosts)
+		hosts = gateway.CommonHostnames(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
 		return // no request reaches the rule
 	}
 	at, l := ruleRef{route, i}, r.entryFor(from, b.Limit)
-	if l.bound[at] == nil {
-		l.bound[at] = make(map[string]bool)
-	}
-	for _, h := range hosts {
-		l.bound[at][h] = true
-	}
+	l.bound[at] = append(l.bound[at], hosts...)
 }
 
 // entryFor returns the entry of a limit. A policy may have a limit of the same name in two
@@ -85,7 +80,7 @@ func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 			return l
 		}
 	}
-	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef]map[string]bool)}
+	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef][]string)}
 	r.limits[id] = append(r.limits[id], l)
 	return l
 }
@@ -129,10 +124,12 @@ func (l *rendered) ruleRefs() []ruleRef {
 func (l *rendered) rules() []api.GatewayRule {
 	var out []api.GatewayRule
 	for _, at := range l.ruleRefs() {
-		hosts := mostGeneral(l.bound[at])
-		for _, item := range gatewayRules(at.route, at.rule) {
-			item.Hosts = hosts
-			out = append(out, item)
+		matches := at.route.Matches(at.rule)
+		if len(matches) == 0 { // every request
+			matches = []gateway.Match{{}}
+		}
+		for i := range matches {
+			out = append(out, gatewayRule(&matches[i], mostGeneral(l.bound[at])))
 		}
 	}
 	return out

@@ -21,10 +21,9 @@ const (
 func (r *Rendering) configurations(l *rendered) []api.DescriptorAction {
 	out := []api.DescriptorAction{genericKey(bindingDescriptor, l.id)}
 	for _, selector := range l.limit.selectors() {
-		switch action, ok := descriptor(selector); {
-		case selector == domain:
+		if action := descriptor(selector); selector == domain {
 			out = append(out, genericKey(domain, r.namespace))
-		case ok:
+		} else if action != (api.DescriptorAction{}) {
 			out = append(out, action)
 		}
 	}
@@ -38,39 +37,31 @@ func genericKey(key, value string) api.DescriptorAction {
 // selectors returns the selectors of hostnames, conditions and counters, each once.
 func (l *Limit) selectors() []string {
 	var out []string
-	add := func(selector string) {
-		if !slices.Contains(out, selector) {
-			out = append(out, selector)
-		}
-	}
 	if l.commonHostnames() != nil {
-		add(hostSelector)
+		out = append(out, hostSelector)
 	}
 	for _, c := range l.When {
-		add(c.Selector)
+		out = append(out, c.Selector)
 	}
-	for _, selector := range l.Counters {
-		add(selector)
-	}
-	return out
+	return firstOfName(append(out, l.Counters...), func(selector *string) string { return *selector })
 }
 
-// descriptor returns the action that adds the value of a selector. ok is false if there
+// descriptor returns the action that adds the value of a selector, the zero one if there
 // is none: attributes below ratelimit are in the request to the service anyway, and no
 // action adds the time.
-func descriptor(selector string) (action api.DescriptorAction, ok bool) {
+func descriptor(selector string) (action api.DescriptorAction) {
 	cluster := &api.ClusterAction{DescriptorKey: selector}
 	switch {
 	case strings.HasPrefix(selector, "auth."):
-		return api.DescriptorAction{Metadata: metadata(selector)}, true
+		action.Metadata = metadata(selector)
 	case strings.HasPrefix(selector, "context.request.http."):
-		return api.DescriptorAction{RequestHeaders: &api.HeaderAction{DescriptorKey: selector, HeaderName: headerOf(selector)}}, true
+		action.RequestHeaders = &api.HeaderAction{DescriptorKey: selector, HeaderName: headerOf(selector)}
 	case strings.HasPrefix(selector, "context.source."):
-		return api.DescriptorAction{SourceCluster: cluster}, true
+		action.SourceCluster = cluster
 	case strings.HasPrefix(selector, "context.destination."):
-		return api.DescriptorAction{DestinationCluster: cluster}, true
+		action.DestinationCluster = cluster
 	}
-	return api.DescriptorAction{}, false
+	return action
 }
 
 func metadata(selector string) *api.MetadataAction {
@@ -102,10 +93,10 @@ var pseudoHeaders = []string{":authority", ":method", ":path", ":scheme"}
 func (l *Limit) UnsetSelectors() []string {
 	var out []string
 	for _, selector := range l.selectors() {
-		action, ok := descriptor(selector)
+		action := descriptor(selector)
 		switch h := action.RequestHeaders; {
 		case strings.HasPrefix(selector, "ratelimit."):
-		case !ok, h != nil && strings.HasPrefix(h.HeaderName, ":") && !slices.Contains(pseudoHeaders, h.HeaderName):
+		case action == (api.DescriptorAction{}), h != nil && strings.HasPrefix(h.HeaderName, ":") && !slices.Contains(pseudoHeaders, h.HeaderName):
 			out = append(out, selector)
 		}
 	}

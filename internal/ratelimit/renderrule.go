@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -17,20 +18,9 @@ const (
 	regexPrefix    = "~"
 )
 
-// gatewayRules returns an entry for each match of a rule, without hosts.
-func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
-	var out []api.GatewayRule
-	for _, m := range r.Matches(rule) {
-		out = append(out, gatewayRule(&m))
-	}
-	if len(out) == 0 { // every request
-		out = []api.GatewayRule{{Paths: []string{anyRequest}}}
-	}
-	return out
-}
-
-func gatewayRule(m *gateway.Match) api.GatewayRule {
-	out := api.GatewayRule{Paths: []string{grpcPath(m.Call)}}
+// gatewayRule returns the entry for a match of a rule, for hosts.
+func gatewayRule(m *gateway.Match, hosts []string) api.GatewayRule {
+	out := api.GatewayRule{Paths: []string{grpcPath(m.Call)}, Hosts: hosts}
 	if m.Path != nil {
 		out.Paths[0] = pathPattern(*m.Path.Type, *m.Path.Value)
 	}
@@ -71,59 +61,38 @@ func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 		return anyRequest
 	}
 	service, method, exact := ptr.Deref(m.Service, ""), ptr.Deref(m.Method, ""), *m.Type == gatewayv1.GRPCMethodMatchExact
+	segment := func(value string) string {
+		switch {
+		case value == "":
+			return "[^/]+"
+		case exact:
+			return regexp.QuoteMeta(value)
+		default:
+			return "(?:" + value + ")"
+		}
+	}
 	switch {
 	case service == "" && method == "":
 		return anyRequest
-	case exact && method == "":
-		return "/" + service + "/" + wildcardSuffix
 	case exact && service != "":
-		return "/" + service + "/" + method
-	case exact:
-		return regexPrefix + "/[^/]+/" + regexp.QuoteMeta(method)
+		return "/" + service + "/" + cmp.Or(method, wildcardSuffix)
 	default:
-		return regexPrefix + "/" + grpcPart(service) + "/" + grpcPart(method)
+		return regexPrefix + "/" + segment(service) + "/" + segment(method)
 	}
-}
-
-// grpcPart returns the expression for a segment of the path.
-func grpcPart(pattern string) string {
-	if pattern == "" {
-		return "[^/]+"
-	}
-	return "(?:" + pattern + ")"
-}
-
-// intersectHostnames returns the intersection of the hostnames of triggers and the hosts
-// of a path, "" for any; without hostnames it returns the hosts.
-func intersectHostnames(hostnames, hosts []string) []string {
-	if len(hostnames) == 0 {
-		return hosts
-	}
-	var out []string
-	for _, a := range hostnames {
-		for _, b := range hosts {
-			if both, ok := gateway.CommonHostname(a, b); ok {
-				out = append(out, both)
-			}
-		}
-	}
-	return out
 }
 
 // mostGeneral returns the hostnames that no other hostname includes, sorted; nil for
 // any.
-func mostGeneral(hosts map[string]bool) []string {
+func mostGeneral(hosts []string) []string {
 	var out []string
-	for h := range hosts {
-		within := false
-		for other := range hosts {
+	for _, h := range hosts {
+		if h != "" && !slices.ContainsFunc(hosts, func(other string) bool {
 			both, ok := gateway.CommonHostname(h, other)
-			within = within || other != h && ok && both == h
-		}
-		if !within && h != "" {
+			return other != h && ok && both == h
+		}) {
 			out = append(out, h)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"math/big"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -18,6 +17,9 @@ import (
 // Route indexes its matches by criterion, so that the cost of a trigger's match is one
 // step for each of its criteria.
 type Route struct {
+	// Of is the route.
+	Of *gateway.Route
+
 	matches            []gatewayv1.HTTPRouteMatch // of all rules, in order
 	ruleStarts         []int                      // index of the first match of each rule, and the number of matches
 	matchesByCriterion map[string]*big.Int        // the set of matches that have a criterion
@@ -27,7 +29,7 @@ type Route struct {
 // NewRoute returns the rules of a route. A rule of another kind than HTTPRoute has one
 // match without criteria, which only a match without criteria selects.
 func NewRoute(r *gateway.Route) *Route {
-	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
+	out := &Route{Of: r, ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]*big.Int), allMatches: new(big.Int)}
 	for i := range r.Rules {
 		all := r.Matches(i)
 		if r.Kind != gateway.KindHTTPRoute || len(all) == 0 {
@@ -63,16 +65,12 @@ func add(to *big.Int, i int) { to.SetBit(to, i, 1) }
 // not be edited.
 func (r *Route) matchesWith(facts []string) *big.Int {
 	out := r.allMatches
-	for i, fact := range facts {
+	for _, fact := range facts {
 		has := r.matchesByCriterion[fact]
-		switch {
-		case has == nil:
+		if has == nil {
 			return new(big.Int)
-		case i == 0:
-			out = has
-		default:
-			out = new(big.Int).And(out, has)
 		}
+		out = new(big.Int).And(out, has)
 	}
 	return out
 }
@@ -99,10 +97,9 @@ func (r *Route) ruleMatches(rule int) []gatewayv1.HTTPRouteMatch {
 
 // ruleHasMatch reports whether a set contains a match of a rule.
 func (r *Route) ruleHasMatch(set *big.Int, rule int) bool {
-	words, end := set.Bits(), r.ruleStarts[rule+1]
-	for i := r.ruleStarts[rule]; i < end && i/bits.UintSize < len(words); i = (i/bits.UintSize + 1) * bits.UintSize {
-		if rest := uint(words[i/bits.UintSize]) >> (i % bits.UintSize); rest != 0 {
-			return i+bits.TrailingZeros(rest) < end
+	for i := r.ruleStarts[rule]; i < r.ruleStarts[rule+1]; i++ {
+		if set.Bit(i) == 1 {
+			return true
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,25 +56,37 @@ func resolve(selector string) (suggestion string, err error) {
 	if selector == bindingDescriptor || strings.HasPrefix(selector, bindingDescriptor+".") {
 		return "", errors.New(bindingDescriptor + " is reserved; use another selector")
 	}
-	segments, err := segmentsOf(selector)
-	if err != nil {
-		return "", err
-	}
+	var segments []string
+	var unknownIn *attribute // the one without the first unknown segment
+	var unknown int
 	p := wellKnown
-	for i, segment := range segments {
-		if p.namePattern != nil {
-			return "", nil
+	for rest, more := selector, true; more; {
+		segment, allowed := rest, p.namePattern // the name of a header or of a label is one segment, including its dots
+		more = false
+		if allowed == nil {
+			allowed = plain
+			segment, rest, more = strings.Cut(rest, ".")
 		}
-		next, known := p.children[segment]
-		if !known {
-			return p.unknownSegment(segments, i)
+		if strings.Contains(segment, `\`) {
+			return "", errors.New(`invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`)
 		}
-		p = next
+		if !allowed.MatchString(segment) {
+			return "", fmt.Errorf("invalid selector: %q is not a valid segment; use a selector such as auth.identity.username", truncate(segment))
+		}
+		next := p.children[segment]
+		if next == nil && p.namePattern == nil && unknownIn == nil {
+			unknownIn, unknown = p, len(segments)
+		}
+		segments, p = append(segments, segment), cmp.Or(next, anyAttribute)
 	}
-	if !p.selectable {
+	switch {
+	case unknownIn != nil:
+		return unknownIn.unknownSegment(segments, unknown)
+	case !p.selectable:
 		return "", fmt.Errorf("must select a value; use one of its fields, such as %s.%s", selector, p.example)
+	default:
+		return "", nil
 	}
-	return "", nil
 }
 
 // unknownSegment returns the error for a segment that is not a known child, nil if
@@ -82,7 +95,8 @@ func (p *attribute) unknownSegment(segments []string, i int) (string, error) {
 	if p.openEnded && editdistance.Closest(segments[i], sortedKeys(p.children)) == "" {
 		return "", nil
 	}
-	if suggestion := suggest(segments); suggestion != "" {
+	if nearest, _ := wellKnown.nearest(segments, false); nearest != nil {
+		suggestion := strings.Join(nearest, ".")
 		return suggestion, fmt.Errorf("unknown selector: did you mean %s?", truncate(suggestion))
 	}
 	if i == 0 {
@@ -93,29 +107,4 @@ func (p *attribute) unknownSegment(segments []string, i int) (string, error) {
 		return "", fmt.Errorf("unknown selector: %s has no fields", at)
 	}
 	return "", fmt.Errorf("unknown selector: %s has the fields %s", at, joinAnd(sortedKeys(p.children)))
-}
-
-// segmentsOf returns the segments of a selector, and validates their characters. The name of
-// a header or of a label is one segment, including its dots.
-func segmentsOf(selector string) ([]string, error) {
-	var segments []string
-	for p, rest, more := wellKnown, selector, true; more; {
-		segment, allowed := rest, p.namePattern
-		more = false
-		if allowed == nil {
-			allowed = plain
-			segment, rest, more = strings.Cut(rest, ".")
-		}
-		if strings.Contains(segment, `\`) {
-			return nil, errors.New(`invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`)
-		}
-		if !allowed.MatchString(segment) {
-			return nil, fmt.Errorf("invalid selector: %q is not a valid segment; use a selector such as auth.identity.username", truncate(segment))
-		}
-		segments = append(segments, segment)
-		if p = p.children[segment]; p == nil {
-			p = anyAttribute
-		}
-	}
-	return segments, nil
 }

@@ -2,8 +2,6 @@ package ratelimit
 
 import (
 	"regexp"
-	"slices"
-	"strings"
 
 	"overrule.dev/overrule/internal/editdistance"
 )
@@ -73,54 +71,38 @@ var wellKnown = &attribute{children: map[string]*attribute{
 	}, "domain", "hitsAddend")},
 }}
 
-// suggest returns the well-known selector that is closest to the segments, with typos
-// corrected and missing segments inserted. It is empty if none is close.
-func suggest(segments []string) string {
-	var s search
-	s.walk(wellKnown, nil, segments, 0, false)
-	return strings.Join(s.best, ".")
-}
-
-// search keeps the selector of the least cost; of several, the first by name.
-type search struct {
-	best []string
-	cost int
-}
-
-func (s *search) consider(cost int, path ...[]string) {
-	if s.best != nil && cost >= s.cost {
-		return
-	}
-	s.cost, s.best = cost, []string{}
-	for _, part := range path {
-		s.best = append(s.best, part...)
-	}
-}
-
-// walk tries the rest of the segments below an attribute. After an inserted segment
-// only known children are tried: an open-ended attribute would allow anything.
-func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool) {
+// nearest returns the selector below an attribute that is closest to the segments, with
+// typos corrected and missing segments inserted, and how many edits it takes; of several,
+// the first by name, and nil if none is close. Behind an inserted segment only known
+// children count: an open-ended attribute would allow anything.
+func (p *attribute) nearest(segments []string, inserted bool) (best []string, edits int) {
 	switch {
-	case len(rest) == 0:
-		if p.selectable {
-			s.consider(cost, path)
-		}
-		return
+	case len(segments) == 0 && p.selectable:
+		return []string{}, 0
+	case len(segments) == 0:
+		return nil, 0
 	case p.namePattern != nil:
-		s.consider(cost, path, rest) // the rest is one name
-		return
+		return segments, 0 // they are one name
+	}
+	consider := func(name string, rest []string, n int) {
+		if rest != nil && (best == nil || n < edits) {
+			best, edits = append([]string{name}, rest...), n
+		}
 	}
 	names := sortedKeys(p.children)
 	for _, name := range names {
-		next := append(slices.Clip(path), name)
-		if d, near := editdistance.Typo(rest[0], name); near {
-			s.walk(p.children[name], next, rest[1:], cost+d, false)
+		child := p.children[name]
+		if d, near := editdistance.Typo(segments[0], name); near {
+			rest, n := child.nearest(segments[1:], false)
+			consider(name, rest, n+d)
 		}
-		if len(p.children[name].children) > 0 {
-			s.walk(p.children[name], next, rest, cost+1, true)
+		if len(child.children) > 0 {
+			rest, n := child.nearest(segments, true)
+			consider(name, rest, n+1)
 		}
 	}
-	if p.openEnded && !inserted && editdistance.Closest(rest[0], names) == "" {
-		s.consider(cost, path, rest)
+	if p.openEnded && !inserted && (best == nil || edits > 0) && editdistance.Closest(segments[0], names) == "" {
+		return segments, 0
 	}
+	return best, edits
 }

@@ -84,7 +84,7 @@ func (d boundLimits) conflicts() []string {
 		slices.SortFunc(limits, func(a, b boundLimit) int { return compareLimits(a.limitRef, b.limitRef) })
 		for i, l := range limits {
 			for _, o := range limits[i+1:] {
-				if l.limitRef != o.limitRef && hostnamesOverlap(l.hosts, o.hosts) {
+				if l.limitRef != o.limitRef && gateway.HostsIntersect(l.hosts, o.hosts) {
 					out = append(out, fmt.Sprintf("%s and %s on %s at %s", l, o, at.rule, at.entryPoint.object))
 				}
 			}
@@ -92,12 +92,6 @@ func (d boundLimits) conflicts() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func hostnamesOverlap(a, b []string) bool {
-	return slices.ContainsFunc(a, func(h string) bool {
-		return slices.ContainsFunc(b, func(o string) bool { return gateway.HostnamesIntersect(h, o) })
-	})
 }
 
 func newRenderedLimits() *renderedLimits {
