@@ -77,6 +77,12 @@ func (k *Kind) ignoring(controller string) string {
 // effect there.
 func (k *Kind) Refuses(p *Policy, route string) bool { return k.refused(p, route) != "" }
 
+// RefusesOn reports whether there are such rules for a kind of routes. A policy without any
+// rule replaces none there.
+func (k *Kind) RefusesOn(route string) bool {
+	return slices.ContainsFunc(k.IgnoreOn, func(e api.IgnoredRules) bool { return e.Refused && e.Route == route })
+}
+
 // refused returns that rule, "" if there is none.
 func (k *Kind) refused(p *Policy, route string) string {
 	for i, e := range k.IgnoreOn {
