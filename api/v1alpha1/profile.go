@@ -408,9 +408,9 @@ type RouteContents struct {
 }
 
 // IgnoredRules is rules that have no effect on some paths. Exactly one of route, where and
-// beside must be set.
+// beside must be set, or controllers.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.route), has(self.where), has(self.beside)].exists_one(x, x)",message="set one of route, where and beside"
+// +kubebuilder:validation:XValidation:rule="[has(self.route), has(self.where), has(self.beside)].exists_one(x, x) || has(self.controllers) && !has(self.route) && !has(self.where) && !has(self.beside)",message="set one of route, where and beside, or controllers"
 // +kubebuilder:object:generate=true
 type IgnoredRules struct {
 	// Rules lists the field paths of the rules.
@@ -423,9 +423,15 @@ type IgnoredRules struct {
 	//
 	// +optional
 	Route string `json:"route,omitempty"`
+	// Refused is set if a policy on such a route has no effect there if it sets one of them,
+	// itself or by the policy that it is merged with.
+	//
+	// +optional
+	Refused bool `json:"refused,omitempty"`
 	// Where is where they have no effect: in all policies of a path on which several are
 	// (Merged), or one has an item for the port of the listener (PortItem); in a policy on
-	// the listener itself (Listener), or in all others (AboveListener).
+	// the listener itself (Listener), or in all others (AboveListener); on a rule of a route
+	// without backends, such as a redirect (NoBackends).
 	//
 	// +optional
 	Where IgnoredWhere `json:"where,omitempty"`
@@ -434,6 +440,13 @@ type IgnoredRules struct {
 	//
 	// +optional
 	Beside string `json:"beside,omitempty"`
+	// Controllers lists the controllers, as in spec.controllers, on whose gateways this is so.
+	// If empty, it is so on all.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Controllers []string `json:"controllers,omitempty"`
 	// Target is the kind of the target of the policies of which this is so. If empty, it is
 	// so of all.
 	//
@@ -443,7 +456,7 @@ type IgnoredRules struct {
 
 // IgnoredWhere is where rules have no effect.
 //
-// +kubebuilder:validation:Enum=Merged;PortItem;Listener;AboveListener
+// +kubebuilder:validation:Enum=Merged;PortItem;Listener;AboveListener;NoBackends
 type IgnoredWhere string
 
 // The values of IgnoredWhere.
@@ -452,6 +465,7 @@ const (
 	IgnoredPortItem      IgnoredWhere = "PortItem"
 	IgnoredListener      IgnoredWhere = "Listener"
 	IgnoredAboveListener IgnoredWhere = "AboveListener"
+	IgnoredNoBackends    IgnoredWhere = "NoBackends"
 )
 
 // ContentDirections defines lists with items for one direction of the traffic: on a path,

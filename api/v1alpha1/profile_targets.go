@@ -23,8 +23,8 @@ type ProfileTargets struct {
 	// +optional
 	Workloads []string `json:"workloads,omitempty"`
 	// GatewayLabel is the label of the pods of a Gateway whose value is its name. A selector
-	// of pods by this label alone selects the Gateway in the namespace of the policy, unless
-	// it is a waypoint.
+	// of pods by this label alone selects the Gateway in the namespace of the policy, or in all
+	// namespaces for one of globalFrom, unless it is a waypoint.
 	//
 	// +optional
 	GatewayLabel string `json:"gatewayLabel,omitempty"`

@@ -140,27 +140,51 @@ func (k *kindWalk) byPlace() {
 	if !k.kind.HasPlaces() {
 		return
 	}
-	all, port, route := s.layers, "", ""
+	all, port := s.layers, ""
 	if l := s.path.Listener; l != nil {
 		port = strconv.Itoa(int(l.Port))
 	}
 	if !slices.ContainsFunc(all, func(l layer) bool { return l.policy.HasPort(port) }) {
 		port = ""
 	}
+	at := policykind.Place{Merged: len(all) > 1, Port: port, Beside: k.hasBeside(), Controller: k.unread.known}
 	if r := s.path.Route; r != nil {
-		route = r.Kind
+		at.Route, at.Unserved = r.Kind, s.path.Rule >= 0 && len(r.Rules[s.path.Rule].Backends) == 0
 	}
-	beside := k.hasBeside()
+	refused := k.refused(all, at.Route)
 	s.layers = all[:0]
-	for _, l := range all {
-		l.Part = l.policy.PartAt(policykind.Place{Route: route, Merged: len(all) > 1, Listener: l.Level == int(gateway.LevelListener), Beside: beside, Port: port})
+	for i, l := range all {
+		at.Listener = l.Level == int(gateway.LevelListener)
+		l.Part = l.policy.PartAt(at)
 		switch {
-		case l.policy.Sets(l.Part) || l.policy.Empty():
+		case slices.Contains(refused, i):
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("a %s has no effect on a %s beside fields that may not be set there", k.kind.Kind, at.Route)
+		case l.policy.Sets(l.Part) || l.policy.Empty() && !k.kind.RefusesOn(at.Route):
 			s.layers = append(s.layers, l)
 		case !l.policy.OnlyForPorts():
 			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect there", k.kind.Kind)
 		}
 	}
+}
+
+// refused returns which of the policies on the path have no effect because of a field that
+// may not be set on a kind of routes: policies on the route that set one, or are merged with
+// the closest policy above it if that does.
+func (k *kindWalk) refused(all []layer, route string) []int {
+	var out []int
+	above := -1 // the route
+	for i, l := range all {
+		if l.Level < int(gateway.LevelRoute) && (above < 0 || l.Depth > all[above].Depth) {
+			above = i
+		}
+	}
+	for i, l := range all {
+		merged := above >= 0 && l.policy.Merges() && k.kind.Refuses(all[above].policy, route)
+		if l.Level >= int(gateway.LevelRoute) && (merged || k.kind.Refuses(l.policy, route)) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // hasBeside reports whether the backend of the path has a policy of the other kind beside which

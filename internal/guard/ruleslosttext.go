@@ -378,12 +378,16 @@ func (l *ruleLoss) holder() api.Ref {
 
 // ignoredText says where a rule has no effect that is ignored on a path.
 func ignoredText(e *effective.Effective) string {
-	route := e.Path.Route
+	route, has := e.Path.Route, func(where func(api.IgnoredRules) bool) bool { return slices.ContainsFunc(e.Kind.IgnoreOn, where) }
 	switch beside := e.Kind.Beside(); {
-	case route != nil && slices.ContainsFunc(e.Kind.IgnoreOn, func(r api.IgnoredRules) bool { return r.Route == route.Kind }):
+	case route != nil && has(func(r api.IgnoredRules) bool { return r.Route == route.Kind }):
 		return "on a " + route.Kind
+	case route != nil && e.Path.Rule >= 0 && len(route.Rules[e.Path.Rule].Backends) == 0 && has(func(r api.IgnoredRules) bool { return r.Where == api.IgnoredNoBackends }):
+		return "on a rule without backends"
 	case beside != api.PolicyKind{}:
 		return "beside a " + beside.Kind
+	case e.Path.Gateway != nil && has(func(r api.IgnoredRules) bool { return len(r.Controllers) > 0 }):
+		return "on " + e.Path.Gateway.Ref().String()
 	default:
 		return "beside another policy"
 	}

@@ -20,6 +20,10 @@ type Place struct {
 	Listener bool
 	// Beside is set if the backend has a policy of the kind that Kind.Beside returns.
 	Beside bool
+	// Unserved is set for a rule of a route without backends.
+	Unserved bool
+	// Controller is that of the gateway if it is known, else "".
+	Controller string
 	// Port is that of the listener if a policy on the path has an item for it, else "".
 	Port string
 }
@@ -53,10 +57,48 @@ func (p *Policy) PartAt(at Place) int {
 		at.Port = otherPort
 	}
 	at.Merged, at.Listener, at.Beside = at.Merged && k.ignoresMerged, at.Listener && k.ignoresListener, at.Beside && k.ignoresBeside()
+	at.Unserved, at.Controller = at.Unserved && k.ignoresUnserved, k.ignoring(at.Controller)
 	return 1 + slices.Index(p.places, at)
 }
 
 func (k *Kind) ignoresBeside() bool { return k.beside != api.PolicyKind{} }
+
+// ignoring returns the controller of IgnoreOn that stands for that of a gateway, "" if none
+// does.
+func (k *Kind) ignoring(controller string) string {
+	i := slices.IndexFunc(k.ignoringAt, func(pattern string) bool { return matchesController([]string{pattern}, controller) })
+	if i < 0 {
+		return ""
+	}
+	return k.ignoringAt[i]
+}
+
+// Refuses reports whether a policy has a rule with which those on a kind of routes have no
+// effect there.
+func (k *Kind) Refuses(p *Policy, route string) bool { return k.refused(p, route) != "" }
+
+// RefusesOn reports whether there are such rules for a kind of routes. A policy without any
+// rule replaces none there.
+func (k *Kind) RefusesOn(route string) bool {
+	return slices.ContainsFunc(k.IgnoreOn, func(e api.IgnoredRules) bool { return e.Refused && e.Route == route })
+}
+
+// refused returns that rule, "" if there is none.
+func (k *Kind) refused(p *Policy, route string) string {
+	for i, e := range k.IgnoreOn {
+		if !e.Refused || e.Route != route {
+			continue
+		}
+		for _, b := range p.Blocks {
+			for _, rule := range b.Rules {
+				if slices.ContainsFunc(k.ignoredOn[i], func(s subtree) bool { return s.contains(rule.Key) }) {
+					return rule.Key.String()
+				}
+			}
+		}
+	}
+	return ""
+}
 
 // otherPort stands for the ports for which another policy has an item.
 const otherPort = "other"
@@ -66,6 +108,12 @@ func (r *reader) places(root *field.Path) {
 	k, p := r.kind, r.policy
 	if !k.HasPlaces() {
 		return
+	}
+	for _, route := range k.ignoringRoutes {
+		alone := !slices.ContainsFunc(p.Targets, func(t Target) bool { return t.Ref.Kind != route })
+		if rule := k.refused(p, route); rule != "" && alone {
+			r.errs = append(r.errs, field.Forbidden(root.Child(rule), "may not be set in a policy on a "+route))
+		}
 	}
 	ports := []string{otherPort}
 	for _, b := range p.Blocks {
@@ -89,6 +137,14 @@ func (r *reader) places(root *field.Path) {
 	add(k.ignoresMerged, func(at *Place) { at.Merged = true })
 	add(k.ignoresListener, func(at *Place) { at.Listener = true })
 	add(k.ignoresBeside(), func(at *Place) { at.Beside = true })
+	add(k.ignoresUnserved, func(at *Place) { at.Unserved = true })
+	before := p.places
+	for _, controller := range slices.Compact(slices.Clone(k.ignoringAt)) {
+		for _, at := range before {
+			at.Controller = controller
+			p.places = append(p.places, at)
+		}
+	}
 	if k.Ports != "" {
 		for _, at := range p.places {
 			for _, port := range ports {
@@ -140,6 +196,8 @@ func (r *reader) isOn(kind string) bool {
 // in reports whether the place is one where the rules of an entry have no effect.
 func (at Place) in(e api.IgnoredRules) bool {
 	switch {
+	case len(e.Controllers) > 0 && !matchesController(e.Controllers, at.Controller):
+		return false
 	case e.Where == api.IgnoredMerged:
 		return at.Merged
 	case e.Where == api.IgnoredPortItem:
@@ -148,10 +206,12 @@ func (at Place) in(e api.IgnoredRules) bool {
 		return at.Listener
 	case e.Where == api.IgnoredAboveListener:
 		return !at.Listener
+	case e.Where == api.IgnoredNoBackends:
+		return at.Unserved
 	case e.Beside != "":
 		return at.Beside
 	default:
-		return at.Route == e.Route
+		return e.Route == "" || at.Route == e.Route
 	}
 }
 

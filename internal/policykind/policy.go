@@ -167,6 +167,8 @@ const (
 // Selector selects targets by their labels.
 type Selector struct {
 	Labels labels.Selector
+	// Name is that of the objects, "" for any.
+	Name string
 	// AnyNamespace selects in all namespaces, Namespaces in those with matching
 	// labels. If neither is set, the selector selects in the policy's own namespace.
 	AnyNamespace bool
@@ -179,7 +181,10 @@ func (s *Selector) Own() bool { return !s.AnyNamespace && s.Namespaces == nil }
 // String returns the selector as kubectl prints it.
 func (s *Selector) String() string {
 	text := s.Labels.String()
-	if text == "" {
+	switch {
+	case s.Name != "":
+		text = "name " + s.Name
+	case text == "":
 		text = "any labels"
 	}
 	switch {

@@ -52,7 +52,12 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		value, at := lookup(root, spec, name)
 		switch gateway := r.selectedGateway(value); {
 		case gateway != "":
-			r.addTarget(Target{Ref: api.Ref{Group: api.GatewayGroup, Kind: kindGateway, Namespace: r.policy.Namespace, Name: gateway}}, at.String())
+			target := Target{Ref: api.Ref{Group: api.GatewayGroup, Kind: kindGateway, Namespace: r.policy.Namespace, Name: gateway}}
+			if r.global() {
+				target.Ref.Namespace, target.Ref.Name = "", ""
+				target.Selector = &Selector{Labels: labels.Everything(), Name: gateway, AnyNamespace: true}
+			}
+			r.addTarget(target, at.String())
 			r.policy.SelectsPods = true
 		case value != nil:
 			r.selectsWorkloads(at)
@@ -63,12 +68,12 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 	}
 }
 
-// selectedGateway returns the name of the Gateway in the policy's namespace whose pods a
-// selector selects by the label that names it alone, "" if it is another selector.
+// selectedGateway returns the name of the Gateway whose pods a selector selects by the label
+// that names it alone, "" if it is another selector.
 func (r *reader) selectedGateway(selector any) string {
 	t := r.kind.Targets
 	fields, _ := selector.(map[string]any)
-	if t.GatewayLabel == "" || len(fields) != 1 || t.Implicit != nil && r.policy.Namespace == t.Implicit.MeshNamespace {
+	if t.GatewayLabel == "" || len(fields) != 1 {
 		return ""
 	}
 	for _, value := range fields { // matchLabels, or labels

@@ -40,6 +40,7 @@ func inNamespaces(text string) func(*policykind.Selector) {
 type tableTarget struct {
 	policykind.Target
 	Labels, Namespaces *string
+	Name               string
 	AnyNamespace       bool
 }
 
@@ -49,7 +50,7 @@ func targetsOf(all []tableTarget) []policykind.Target {
 		target := w.Target
 		if w.Labels != nil {
 			target.Selector = selecting(w.Ref, *w.Labels).Selector
-			target.Selector.AnyNamespace = w.AnyNamespace
+			target.Selector.AnyNamespace, target.Selector.Name = w.AnyNamespace, w.Name
 		}
 		if w.Namespaces != nil {
 			inNamespaces(*w.Namespaces)(target.Selector)

@@ -71,7 +71,7 @@ func resolved(p *policykind.Policy, t policykind.Target, object api.Ref) policyk
 
 // Selects reports whether a target of a policy selects an object.
 func (v *View) Selects(p *policykind.Policy, t policykind.Target, object api.Ref) bool {
-	if t.Selector == nil || t.Ref.PolicyKind() != object.PolicyKind() {
+	if t.Selector == nil || t.Ref.PolicyKind() != object.PolicyKind() || t.Selector.Name != "" && t.Selector.Name != object.Name {
 		return false
 	}
 	o := v.Get(object)
