@@ -408,9 +408,9 @@ type RouteContents struct {
 }
 
 // IgnoredRules is rules that have no effect on some paths. Exactly one of route, where and
-// beside must be set, or controllers.
+// beside must be set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.route), has(self.where), has(self.beside)].exists_one(x, x) || has(self.controllers) && !has(self.route) && !has(self.where) && !has(self.beside)",message="set one of route, where and beside, or controllers"
+// +kubebuilder:validation:XValidation:rule="[has(self.route), has(self.where), has(self.beside)].exists_one(x, x)",message="set one of route, where and beside"
 // +kubebuilder:object:generate=true
 type IgnoredRules struct {
 	// Rules lists the field paths of the rules.
@@ -440,13 +440,6 @@ type IgnoredRules struct {
 	//
 	// +optional
 	Beside string `json:"beside,omitempty"`
-	// Controllers lists the controllers, as in spec.controllers, on whose gateways this is so.
-	// If empty, it is so on all.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Controllers []string `json:"controllers,omitempty"`
 	// Target is the kind of the target of the policies of which this is so. If empty, it is
 	// so of all.
 	//

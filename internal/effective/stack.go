@@ -147,7 +147,7 @@ func (k *kindWalk) byPlace() {
 	if !slices.ContainsFunc(all, func(l layer) bool { return l.policy.HasPort(port) }) {
 		port = ""
 	}
-	at := policykind.Place{Merged: len(all) > 1, Port: port, Beside: k.hasBeside(), Controller: k.unread.known}
+	at := policykind.Place{Merged: len(all) > 1, Port: port, Beside: k.hasBeside()}
 	if r := s.path.Route; r != nil {
 		at.Route, at.Unserved = r.Kind, s.path.Rule >= 0 && len(r.Rules[s.path.Rule].Backends) == 0
 	}

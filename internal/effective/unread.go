@@ -27,8 +27,7 @@ func controllerOf(v *snapshot.View, g *gateway.Gateway) string {
 // unread is which policies of a kind have no effect at a root.
 type unread struct {
 	levels     levels // at which they are attached
-	known      string // the controller of the gateway, "" if it is not known
-	controller string // the same, if it does not read the kind
+	controller string // of the gateway, if it does not read the kind
 	noWaypoint string // why the service has no waypoint, if policies on it need one
 	foreign    bool   // policies on the waypoint do not count for the service
 	equal      bool   // a section of a backend is not preferred to all of it
@@ -44,7 +43,6 @@ type unread struct {
 func (u *unread) at(v *snapshot.View, k *policykind.Kind, g *gateway.Gateway, controller string) {
 	u.equal, u.whole, u.numbers = !k.PrefersSections(controller), !k.ReadsSections(controller), k.NumbersPorts(controller)
 	u.alone = k.TakesNoneOfSeveral(controller)
-	u.known = controller
 	u.all = k.NeedsAllBackends(controller) && !hasParameters(v, g, k.Targets.AnyBackendWith)
 	switch {
 	case controller != "" && !k.ReadBy(controller):

@@ -386,8 +386,6 @@ func ignoredText(e *effective.Effective) string {
 		return "on a rule without backends"
 	case beside != api.PolicyKind{}:
 		return "beside a " + beside.Kind
-	case e.Path.Gateway != nil && has(func(r api.IgnoredRules) bool { return len(r.Controllers) > 0 }):
-		return "on " + e.Path.Gateway.Ref().String()
 	default:
 		return "beside another policy"
 	}

@@ -331,7 +331,6 @@ func (c *compiler) ignoreOn() {
 	for i, e := range k.IgnoreOn {
 		at := at.Index(i)
 		k.ignoredOn = append(k.ignoredOn, subtrees(c.fieldPaths(at.Child("rules"), e.Rules, anywhere)))
-		c.controllers(at.Child("controllers"), e.Controllers)
 		oneOf(c, at.Child("where"), e.Where, "", api.IgnoredMerged, api.IgnoredPortItem, api.IgnoredListener, api.IgnoredAboveListener, api.IgnoredNoBackends)
 		if kind, group, ok := strings.Cut(e.Beside, "."); ok {
 			two = two || k.ignoresBeside() && k.beside.String() != e.Beside
@@ -339,8 +338,8 @@ func (c *compiler) ignoreOn() {
 		}
 		set := slices.DeleteFunc([]string{e.Route, string(e.Where), e.Beside}, func(text string) bool { return text == "" })
 		switch {
-		case len(set) > 1 || len(set)+len(e.Controllers) == 0:
-			c.invalid(at, e.Route, "set one of route, where and beside, or controllers")
+		case len(set) != 1:
+			c.invalid(at, e.Route, "set one of route, where and beside")
 		case e.Refused && e.Route == "":
 			c.forbidden(at.Child("refused"), "requires route")
 		case e.Beside != "" && !strings.Contains(e.Beside, "."):
@@ -348,7 +347,6 @@ func (c *compiler) ignoreOn() {
 		case e.Route != "" && !slices.Contains(k.ignoringRoutes, e.Route):
 			k.ignoringRoutes = append(k.ignoringRoutes, e.Route)
 		}
-		k.ignoringAt = append(k.ignoringAt, e.Controllers...)
 		k.ignoresMerged = k.ignoresMerged || e.Where == api.IgnoredMerged
 		k.ignoresUnserved = k.ignoresUnserved || e.Where == api.IgnoredNoBackends
 		k.ignoresListener = k.ignoresListener || e.Where == api.IgnoredListener || e.Where == api.IgnoredAboveListener
@@ -356,7 +354,6 @@ func (c *compiler) ignoreOn() {
 	if two {
 		c.forbidden(at, "names more than one kind in beside")
 	}
-	slices.SortFunc(k.ignoringAt, func(a, b string) int { return len(b) - len(a) }) // of two that match, the longer one matches less
 	if k.HasPlaces() && (k.SameTarget == api.Collect || k.RouteContents != nil || k.Directions != nil) {
 		c.forbidden(at, "requires a kind without routeContents and directions that does not collect")
 	}

@@ -54,7 +54,6 @@ type Kind struct {
 	ignoredOn        [][]subtree    // the rules of IgnoreOn
 	ignoringRoutes   []string       // the kinds of routes in it
 	beside           api.PolicyKind // the other kind in it
-	ignoringAt       []string       // the controllers in it
 	ignoresMerged    bool           // it has Merged
 	ignoresListener  bool           // it has Listener or AboveListener
 	ignoresUnserved  bool           // it has NoBackends

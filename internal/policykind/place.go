@@ -22,8 +22,6 @@ type Place struct {
 	Beside bool
 	// Unserved is set for a rule of a route without backends.
 	Unserved bool
-	// Controller is that of the gateway if it is known, else "".
-	Controller string
 	// Port is that of the listener if a policy on the path has an item for it, else "".
 	Port string
 }
@@ -57,21 +55,11 @@ func (p *Policy) PartAt(at Place) int {
 		at.Port = otherPort
 	}
 	at.Merged, at.Listener, at.Beside = at.Merged && k.ignoresMerged, at.Listener && k.ignoresListener, at.Beside && k.ignoresBeside()
-	at.Unserved, at.Controller = at.Unserved && k.ignoresUnserved, k.ignoring(at.Controller)
+	at.Unserved = at.Unserved && k.ignoresUnserved
 	return 1 + slices.Index(p.places, at)
 }
 
 func (k *Kind) ignoresBeside() bool { return k.beside != api.PolicyKind{} }
-
-// ignoring returns the controller of IgnoreOn that stands for that of a gateway, "" if none
-// does.
-func (k *Kind) ignoring(controller string) string {
-	i := slices.IndexFunc(k.ignoringAt, func(pattern string) bool { return matchesController([]string{pattern}, controller) })
-	if i < 0 {
-		return ""
-	}
-	return k.ignoringAt[i]
-}
 
 // Refuses reports whether a policy has a rule with which those on a kind of routes have no
 // effect there.
@@ -138,13 +126,6 @@ func (r *reader) places(root *field.Path) {
 	add(k.ignoresListener, func(at *Place) { at.Listener = true })
 	add(k.ignoresBeside(), func(at *Place) { at.Beside = true })
 	add(k.ignoresUnserved, func(at *Place) { at.Unserved = true })
-	before := p.places
-	for _, controller := range slices.Compact(slices.Clone(k.ignoringAt)) {
-		for _, at := range before {
-			at.Controller = controller
-			p.places = append(p.places, at)
-		}
-	}
 	if k.Ports != "" {
 		for _, at := range p.places {
 			for _, port := range ports {
@@ -196,8 +177,6 @@ func (r *reader) isOn(kind string) bool {
 // in reports whether the place is one where the rules of an entry have no effect.
 func (at Place) in(e api.IgnoredRules) bool {
 	switch {
-	case len(e.Controllers) > 0 && !matchesController(e.Controllers, at.Controller):
-		return false
 	case e.Where == api.IgnoredMerged:
 		return at.Merged
 	case e.Where == api.IgnoredPortItem:
@@ -211,7 +190,7 @@ func (at Place) in(e api.IgnoredRules) bool {
 	case e.Beside != "":
 		return at.Beside
 	default:
-		return e.Route == "" || at.Route == e.Route
+		return at.Route == e.Route
 	}
 }
 
