@@ -63,8 +63,8 @@ const maxReachWork = 1 << 18
 //
 // One request decides for each match and hostname: the one that meets the match and as few
 // others as possible. Where that is served by another match, so are all that meet both.
-// Regular expressions, matches of an HTTPRoute beside a GRPCRoute, and those of two routes
-// without a creation time count as reached.
+// What only some implementations do not reach counts as reached, and so do matches of two
+// routes without a creation time.
 func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 	if by := r.ConflictOf(at); by != nil {
 		return Reach{Conflict: by}
