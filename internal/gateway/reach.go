@@ -138,15 +138,15 @@ func (r *Router) leavesUnsure(s, e Served) bool {
 	if s.match == nil {
 		return false
 	}
-	compete := s.Hostname == e.Hostname && s.Listener.Service == nil && (r.reading.Shared || s.Listener.Same(e.Listener))
-	if compete && compareHostnames(e.ownHostname(), s.ownHostname()) < 0 {
-		return true
-	}
 	mayPrecede := func(order RegexOrder) bool {
 		c, _ := Reading{Regex: order}.compare(&e, &s)
 		return c < 0
 	}
-	return mayPrecede(RegexFirst) || mayPrecede(RegexAfterExact) || s.Route.Kind != e.Route.Kind || e.match.regex && !s.match.covers(e.match)
+	compete := s.Hostname == e.Hostname && (r.reading.Shared || s.Listener.Same(e.Listener))
+	if compete && (mayPrecede(RegexFirst) || mayPrecede(RegexAfterExact) || s.Listener.Service == nil && compareHostnames(e.ownHostname(), s.ownHostname()) < 0) {
+		return true
+	}
+	return s.Route.Kind != e.Route.Kind || e.match.regex && !s.match.covers(e.match)
 }
 
 func (s Served) sameRule(e Served) bool {
