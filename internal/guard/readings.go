@@ -171,7 +171,7 @@ const (
 	unsureMeshKind     = "the implementation may use the routes of either kind at the Service"
 	unsureIsolation    = "it depends on whether the implementation isolates listeners"
 	unsureAwaited      = "no route serves such requests there yet"
-	unsureOwnHostnames = "it depends on whether the implementation compares the hostnames of the routes themselves, or what they have in common with the listener's"
+	unsureOwnHostnames = "it depends on whether the implementation compares the routes' own hostnames or those in common with the listener"
 	unsureHostname     = "the implementation may serve requests that no rule on their hostname matches by routes with a less specific hostname"
 )
 
