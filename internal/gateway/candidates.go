@@ -38,6 +38,9 @@ type Candidate struct {
 	After api.Precedence
 }
 
+// RegexPath reports whether the match that was met has a regular expression for its path.
+func (s Served) RegexPath() bool { return s.match != nil && s.match.regexPath() }
+
 // Regex reports whether the match that was met has a regular expression.
 func (s Served) Regex() bool { return s.match != nil && s.match.regex }
 

@@ -52,6 +52,17 @@ func servedBy(l *ListenerMatch, route *Route, m *routeMatch, hostname string) Se
 	return Served{Listener: l, Route: route, Rule: m.rule, Hostname: hostname, match: m}
 }
 
+// ownHostname returns the route's own hostname by which it was found.
+func (s Served) ownHostname() string {
+	out := ""
+	for _, h := range s.Route.Hostnames {
+		if hostnameTakes(h, s.Hostname) && compareHostnames(h, out) < 0 {
+			out = h
+		}
+	}
+	return out
+}
+
 // matching decides which match of an attached route a request meets first.
 type matching struct{ attachments }
 
@@ -118,6 +129,7 @@ func (r *matching) newHostIndex(q *Request) *hostIndex {
 			}
 		}
 		if len(x.sources) > 0 && !r.reading.FallBack {
+			x.sources = r.mostSpecific(x.sources)
 			break
 		}
 	}
@@ -125,6 +137,16 @@ func (r *matching) newHostIndex(q *Request) *hostIndex {
 		x.hostname = x.sources[0].on
 	}
 	return x
+}
+
+// mostSpecific returns the sources of the most specific hostname of the routes themselves, where
+// that decides, of sources on one hostname.
+func (r *matching) mostSpecific(all []hostIndexSource) []hostIndexSource {
+	if !r.reading.OwnHostnames {
+		return all
+	}
+	first := slices.MinFunc(all, func(a, b hostIndexSource) int { return compareHostnames(a.hostname, b.hostname) })
+	return slices.DeleteFunc(all, func(s hostIndexSource) bool { return s.hostname != first.hostname })
 }
 
 // part returns the matches of paths with a first segment, or with any for "".
@@ -270,6 +292,11 @@ func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 func (r *matching) compare(a, b Served) int {
 	if r.reading.FallBack && a.Hostname != b.Hostname {
 		return compareHostnames(a.Hostname, b.Hostname)
+	}
+	if r.reading.OwnHostnames {
+		if c := compareHostnames(a.ownHostname(), b.ownHostname()); c != 0 {
+			return c
+		}
 	}
 	c, _ := r.reading.compare(&a, &b)
 	return c

@@ -155,7 +155,7 @@ func TestMovesOfRegularExpressionsAndGRPC(t *testing.T) {
 		w := randomMixedWorld(r)
 		x := w.change(r)
 		reading := pick(r, mixedReadings...)
-		reading.OneKind = false
+		reading.OneKind, reading.OwnHostnames = false, r.IntN(2) == 0
 		last := reading
 		last.Regex = gateway.RegexLast
 		got := make(map[string]bool)

@@ -98,7 +98,7 @@ func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*Li
 			l := &r.listeners[i]
 			var hostnames []string
 			is := unchanged[l]
-			if is != nil && other != nil && o.attached(is, other) {
+			if is != nil && other != nil && o.attached(is, other) && (!r.reading.OwnHostnames || slices.Equal(route.Hostnames, other.Hostnames)) {
 				hostnames = is.hostnames(other)
 			}
 			ok := r.yieldEntries(route, l, func(e Served) bool {

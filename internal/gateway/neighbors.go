@@ -11,6 +11,40 @@ import (
 // listeners and at others of their ports; it may yield one several times.
 func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
+		for l, h := range r.beside(route) {
+			for n := range r.routes.AllRoutesAt(l.Parent(), h) {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// HostnamesTie reports whether routes with different hostnames have the same one in common with
+// their listeners, on the hostnames of a route or on less specific ones.
+func (r *attachments) HostnamesTie(route *Route) bool {
+	if !slices.ContainsFunc(r.listeners, func(l ListenerMatch) bool { return l.Listener.Hostname != "" }) {
+		return false
+	}
+	own := make(map[string]string)
+	for l, h := range r.beside(route) {
+		if !r.hasRoutes(l, h, "") {
+			continue
+		}
+		on, _ := CommonHostname(l.Listener.Hostname, h)
+		if other, known := own[on]; known && other != h {
+			return true
+		}
+		own[on] = h
+	}
+	return false
+}
+
+// beside yields the listeners that a route is on, and others of their ports, with the hostnames
+// of the route there and less specific ones.
+func (r *attachments) beside(route *Route) iter.Seq2[*ListenerMatch, string] {
+	return func(yield func(*ListenerMatch, string) bool) {
 		for l := range r.ListenersOf(route) {
 			for _, hostname := range l.hostnames(route) {
 				chain := hostnamesFor(hostname)
@@ -20,10 +54,8 @@ func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 						continue
 					}
 					for _, h := range chain {
-						for n := range r.routes.AllRoutesAt(o.Parent(), h) {
-							if !yield(n) {
-								return
-							}
+						if !yield(o, h) {
+							return
 						}
 					}
 				}

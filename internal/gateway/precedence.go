@@ -27,8 +27,8 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 	), api.ByListener
 }
 
-// compareMatches is compare for the conditions alone. The precedence of a regular
-// expression as a path is the implementation's.
+// compareMatches is compare for the conditions alone. The precedence of regular expressions
+// is the implementation's.
 func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
 	x, y := a.rank(r.Regex), b.rank(r.Regex)
 	for i := range x {
@@ -41,15 +41,26 @@ func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
 
 // matchRank has how specific a match is, the first criterion first: the sort of its path,
 // the length of the path or of the gRPC service, that of the gRPC method, whether it has an
-// HTTP method, the number of its headers, and of its parameters. All matches, of whatever
-// kind, are in one order by it.
-type matchRank [6]int
+// HTTP method, the number of its headers, of those with an exact value, of its parameters, and
+// of those with an exact value. All matches, of whatever kind, are in one order by it.
+type matchRank [8]int
 
 func (m *routeMatch) rank(order RegexOrder) matchRank {
-	if m.grpc {
-		return matchRank{m.pathRank(order), len(m.service.value), len(m.method.value), 0, len(m.headers), 0}
+	out := matchRank{0: m.pathRank(order), 4: len(m.headers), 6: len(m.params)}
+	if !m.grpc {
+		out[3] = boolRank(m.verb != "")
 	}
-	return matchRank{m.pathRank(order), len(m.path.value), 0, boolRank(m.verb != ""), len(m.headers), len(m.params)}
+	switch {
+	case order == RegexFirst && m.regexPath():
+	case m.grpc:
+		out[1], out[2] = len(m.service.value), len(m.method.value)
+	default:
+		out[1] = len(m.path.value)
+	}
+	if order == RegexAfterExact {
+		out[5], out[7] = m.headers.exact(), m.params.exact()
+	}
+	return out
 }
 
 // criterion names an element of a matchRank in which two matches differ.
@@ -62,7 +73,7 @@ func criterion(i int, a, b *routeMatch) api.Precedence {
 	case i == 0:
 		return api.ByExactPath
 	default:
-		return [...]api.Precedence{1: api.ByLongerPath, api.ByGRPCMethod, api.ByMethod, api.ByHeaders, api.ByQueryParams}[i]
+		return [...]api.Precedence{1: api.ByLongerPath, api.ByGRPCMethod, api.ByMethod, api.ByHeaders, api.ByHeaders, api.ByQueryParams, api.ByQueryParams}[i]
 	}
 }
 
@@ -105,17 +116,25 @@ type Reading struct {
 	// FallBack has a request that no rule of the most specific hostname matches go to the
 	// routes with a less specific one. Else nothing serves it.
 	FallBack bool
-	// Regex is where regular expressions of paths come.
+	// OwnHostnames has the most specific hostname of the routes themselves decide, where they
+	// have the same one in common with their listeners. Else they compete.
+	OwnHostnames bool
+	// Regex is where regular expressions come.
 	Regex RegexOrder
 }
 
-// RegexOrder is the precedence of regular expressions of paths, and of gRPC services and
-// methods. Gateway API leaves it to the implementation.
+// RegexOrder is the precedence of regular expressions. Gateway API leaves it to the
+// implementation.
 type RegexOrder uint8
 
-// The orders that implementations have.
+// The orders that implementations have: of the regular expressions of paths, and of gRPC
+// services and methods, and of those of headers and query parameters.
 const (
-	RegexLast       RegexOrder = iota // after all other paths
-	RegexFirst                        // before all other paths
-	RegexAfterExact                   // after exact paths, before prefixes; in gRPC by the length of its text
+	// RegexLast is after all other paths, the longest text first, and as exact values.
+	RegexLast RegexOrder = iota
+	// RegexFirst is before all other paths, whatever the length of the text, and as exact values.
+	RegexFirst
+	// RegexAfterExact is after exact paths and before prefixes, the longest text first, in gRPC
+	// with the exact ones; and after exact values of as many headers or parameters.
+	RegexAfterExact
 )

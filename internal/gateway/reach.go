@@ -63,8 +63,8 @@ const maxReachWork = 1 << 18
 //
 // One request decides for each match and hostname: the one that meets the match and as few
 // others as possible. Where that is served by another match, so are all that meet both.
-// Regular expressions, matches of an HTTPRoute beside a GRPCRoute, and those of two routes
-// without a creation time count as reached.
+// What only some implementations do not reach counts as reached, and so do matches of two
+// routes without a creation time.
 func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 	if by := r.ConflictOf(at); by != nil {
 		return Reach{Conflict: by}
@@ -109,7 +109,7 @@ func (r *Router) reachOf(e Served) Reach {
 		return Reach{Reached: true}
 	}
 	s := r.Route(q)
-	if s.Same(e) || s.leavesUnsure(e) {
+	if s.Same(e) || r.leavesUnsure(s, e) {
 		return Reach{Reached: true}
 	}
 	out := Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
@@ -124,7 +124,7 @@ func (r *Router) reachOf(e Served) Reach {
 		start := sharing.memo.work
 		s := sharing.Route(out.Request)
 		r.memo.reach += sharing.memo.work - start
-		out.Isolated = s.Same(e) || s.leavesUnsure(e)
+		out.Isolated = s.Same(e) || sharing.leavesUnsure(s, e)
 		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || !out.Isolated && s.sameRule(e)
 	}
 	return out
@@ -132,12 +132,21 @@ func (r *Router) reachOf(e Served) Reach {
 
 // leavesUnsure reports whether a request that meets a match goes to another one, and it is
 // not known whether all do: by regular expressions, whose precedence is the
-// implementation's, or since only routes of one of two kinds may be accepted.
-func (s Served) leavesUnsure(e Served) bool {
+// implementation's, since only routes of one of two kinds may be accepted, or since the route's
+// own hostname may decide.
+func (r *Router) leavesUnsure(s, e Served) bool {
 	if s.match == nil {
 		return false
 	}
-	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.Route.Kind || e.match.regex && !s.match.covers(e.match)
+	mayPrecede := func(order RegexOrder) bool {
+		c, _ := Reading{Regex: order}.compare(&e, &s)
+		return c < 0
+	}
+	compete := s.Hostname == e.Hostname && (r.reading.Shared || s.Listener.Same(e.Listener))
+	if compete && (mayPrecede(RegexFirst) || mayPrecede(RegexAfterExact) || s.Listener.Service == nil && compareHostnames(e.ownHostname(), s.ownHostname()) < 0) {
+		return true
+	}
+	return s.Route.Kind != e.Route.Kind || e.match.regex && !s.match.covers(e.match)
 }
 
 func (s Served) sameRule(e Served) bool {

@@ -56,8 +56,10 @@ func TestReach(t *testing.T) {
 		"one of them has a regular expression":    {own: reachRoute("own", "all", 2, cart), other: reachRoute("other", "all", 1, regex), reached: true},
 		"another listener has its hostname":       {own: reachRoute("own", "all", 2, cart, "shop.example.com"), reached: true, isolated: true},
 		"it is on that listener, too":             {own: reachRoute("own", "", 2, cart, "shop.example.com"), reached: true},
-		"an older one is on that listener":        {own: reachRoute("own", "all", 2, cart, "shop.example.com"), other: reachRoute("other", "shop", 1, cart)},
+		"an older one is on that listener":        {own: reachRoute("own", "all", 2, cart, "shop.example.com"), other: reachRoute("other", "shop", 1, cart), reached: true, isolated: true},
+		"one with its hostname is, too":           {own: reachRoute("own", "all", 2, cart, "shop.example.com"), other: reachRoute("other", "shop", 1, cart, "shop.example.com")},
 		"no request can meet it at this listener": {own: reachRoute("own", "shop", 2, cart), other: reachRoute("other", "shop", 1, cart, "shop.example.com")},
+		"its own hostname is more specific":       {own: reachRoute("own", "shop", 2, cart, "shop.example.com"), other: reachRoute("other", "shop", 1, cart), reached: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener := func(name, hostname string) Listener {

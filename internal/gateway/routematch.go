@@ -62,6 +62,15 @@ func (all namedConditions) on(name string) condition {
 	return condition{}
 }
 
+// exact returns how many conditions are not written as regular expressions.
+func (all namedConditions) exact() int {
+	n := 0
+	for i := range all {
+		n += boolRank(!all[i].expression)
+	}
+	return n
+}
+
 // routeMatch is one match of a rule of a route: its conditions, of which all must be met.
 // The zero match is met by every request.
 type routeMatch struct {
@@ -312,10 +321,19 @@ func firstSegment(path string) string {
 	return segment
 }
 
-// HasRegexPaths reports whether some match of the route has a regular expression for its
-// path.
-func (r *Route) HasRegexPaths() bool {
-	return mayHaveRegex(r) && slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
+// HasRegex reports whether some match of the route has a regular expression for its path, and
+// whether one has one for a header or a query parameter.
+func (r *Route) HasRegex() (paths, values bool) {
+	if !mayHaveRegex(r) {
+		return false, false
+	}
+	matches := r.routeMatches()
+	for i := range matches {
+		m := &matches[i]
+		paths = paths || m.regexPath()
+		values = values || m.headers.exact() < len(m.headers) || m.params.exact() < len(m.params)
+	}
+	return paths, values
 }
 
 // mayHaveRegex reports whether the route may have regular expressions, without decoding its

@@ -199,7 +199,7 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 		return true
 	}
 	at := own.indexFor(q)
-	if host != e.Hostname && at.find(e.match) == nil {
+	if (own.reading.OwnHostnames || host != e.Hostname) && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)

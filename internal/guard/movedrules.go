@@ -52,17 +52,20 @@ func (ev *ruleLosses) findMoved() error {
 			continue
 		}
 		var spent error // then nothing more is found
-		for m := range ev.movesUnder(at.under(gateway.Reading{}), ev.reroutedAt(at, re), limits, &spent) {
-			if m.Unsearched || ev.more {
-				break
-			}
-			if m.Request == nil {
-				continue
-			}
-			known[places(m.From, m.To)] = true
-			for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
-				if err := ev.addMove(m, k); err != nil {
-					return err
+		here := ev.reroutedAt(at, re)
+		for r := range at.readings(slices.Concat(here.before, here.after)...) {
+			for m := range ev.movesUnder(r, here, limits, &spent) {
+				if m.Unsearched || ev.more {
+					break
+				}
+				if m.Request == nil {
+					continue
+				}
+				known[places(m.From, m.To)] = true
+				for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
+					if err := ev.addMove(m, k, r.why); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -71,7 +74,7 @@ func (ev *ruleLosses) findMoved() error {
 }
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.
-func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind) error {
+func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind, unsure string) error {
 	before, err := ev.pathsTo(m.From, k, "", false)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind) error {
 		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
-				ev.addMoved(p, withoutBackends(p, lostRules(p)), m.Shown())
+				ev.addMoved(p, withoutBackends(p, lostRules(p)), m.Shown(), unsure)
 			}
 		}
 	}

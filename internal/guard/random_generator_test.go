@@ -95,7 +95,7 @@ func (d generator) rule() plainRule {
 	for range 1 + d.IntN(3) {
 		m := d.of("/", "/1", "/1", "/1/2", "/2", "/2", "GET /1", "GET /", "/1 h", "/2 h", "/3", "/4")
 		if d.expressions && d.in(2) {
-			m = d.of("~/1/[29]", "~/[12]", "~/1(/9)?", "~/[1-4]", "GET ~/[12]", "~/1/[29] h")
+			m = d.of("~/1/[29]", "~/[12]", "~/1(/9)?", "~/[1-4]", "GET ~/[12]", "~/1/[29] h", "/1 ~h", "/ ~h", "/2 h")
 		}
 		if !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)

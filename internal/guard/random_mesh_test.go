@@ -160,7 +160,7 @@ func (w plainWorld) meshServed(q plainRequest, client string) (*plainRoute, int)
 	}
 	best := slices.MinFunc(met, func(a, b candidate) int {
 		return cmp.Or(
-			len(strings.TrimSuffix(b.path, "/"))-len(strings.TrimSuffix(a.path, "/")), len(b.method)-len(a.method), btoi(b.header)-btoi(a.header),
+			slices.Compare(b.rank("last"), a.rank("last")),
 			a.route.Created-b.route.Created, strings.Compare(a.route.Name, b.route.Name), a.rule-b.rule,
 		)
 	})

@@ -262,8 +262,11 @@ func matchDoc(text string) yamlObject {
 	if m.method != "" {
 		doc["method"] = m.method
 	}
-	if m.header {
+	switch m.header {
+	case "h":
 		doc["headers"] = []any{yamlObject{"name": "h", "value": "1"}}
+	case "~h":
+		doc["headers"] = []any{yamlObject{"name": "h", "type": "RegularExpression", "value": "1+"}}
 	}
 	return doc
 }

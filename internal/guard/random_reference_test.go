@@ -51,7 +51,7 @@ func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l
 // name, and whether requests on which an override held are served by other rules.
 func losses(before, after plainWorld, written plainName) (lost []string, moves bool) {
 	var out []string
-	requests, readings := plainRequests, plainReadings[:2]
+	requests, readings := plainRequests, plainReadings[:4]
 	if before.hasExpressions() || after.hasExpressions() {
 		requests, readings = plainRequestsOfExpressions, plainReadings
 	}

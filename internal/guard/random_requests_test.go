@@ -10,13 +10,13 @@ import (
 // plainMatch is a match of a rule.
 type plainMatch struct {
 	path, method string
-	header       bool
+	header       string         // "h" for an exact one, "~h" for a regular expression, "" for none
 	regex        *regexp.Regexp // nil for a prefix
 }
 
 func readMatch(text string) plainMatch {
-	text, header := strings.CutSuffix(text, " h")
 	text, get := strings.CutPrefix(text, "GET ")
+	text, header, _ := strings.Cut(text, " ")
 	text, regex := strings.CutPrefix(text, "~")
 	m := plainMatch{path: text, header: header}
 	if regex {
@@ -33,7 +33,17 @@ func (m plainMatch) takes(q plainRequest) bool {
 	if m.regex != nil {
 		under = m.regex.MatchString(q.path)
 	}
-	return under && (m.method == "" || m.method == q.method) && (!m.header || q.header)
+	return under && (m.method == "" || m.method == q.method) && (m.header == "" || q.header)
+}
+
+// rank has how specific a match is where regular expressions come first, last or, as if exact
+// paths were before them, in the middle.
+func (m plainMatch) rank(expressions string) []int {
+	length := len(strings.TrimSuffix(m.path, "/"))
+	if m.regex != nil && expressions == "first" {
+		length = 0
+	}
+	return []int{btoi((m.regex != nil) == (expressions != "last")), length, len(m.method), min(len(m.header), 1), btoi(m.header == "h" && expressions == "middle")}
 }
 
 // plainRequest is one of the requests that the random worlds distinguish.
@@ -80,11 +90,20 @@ type plainEntry struct {
 }
 
 // plainReading is how an implementation routes requests: shared has the routes of all
-// listeners compete, else only those of the most specific one do; regexFirst has regular
-// expressions come before prefixes, else after them.
-type plainReading struct{ shared, regexFirst bool }
+// listeners compete, else only those of the most specific one do; own has the hostnames of the
+// routes decide where they have the same ones in common with their listeners.
+type plainReading struct {
+	shared, own bool
+	expressions string
+}
 
-var plainReadings = []plainReading{{}, {shared: true}, {regexFirst: true}, {shared: true, regexFirst: true}}
+// plainReadings are all of them, the first four those without regular expressions.
+var plainReadings = func() (out []plainReading) {
+	for _, expressions := range []string{"last", "first", "middle"} {
+		out = append(out, plainReading{false, false, expressions}, plainReading{true, false, expressions}, plainReading{false, true, expressions}, plainReading{true, true, expressions})
+	}
+	return out
+}()
 
 // serve decides where a request goes at a gateway.
 func serve(entries []plainEntry, q plainRequest, reading plainReading) plainServed {
@@ -112,7 +131,7 @@ func serve(entries []plainEntry, q plainRequest, reading plainReading) plainServ
 			hostname := -1
 			for _, h := range append(slices.Clone(r.Hosts), []string{""}[:1-min(len(r.Hosts), 1)]...) {
 				if matches(h, q.host) {
-					hostname = max(hostname, specific(h), specific(p.listener.Host))
+					hostname = max(hostname, 2000*max(specific(h), specific(p.listener.Host))+btoi(reading.own)*specific(h))
 				}
 			}
 			top = max(top, hostname)
@@ -133,7 +152,7 @@ func serve(entries []plainEntry, q plainRequest, reading plainReading) plainServ
 	}
 	out.plainPath = slices.MinFunc(met, func(a, b candidate) int {
 		return cmp.Or(
-			btoi((b.regex != nil) == reading.regexFirst)-btoi((a.regex != nil) == reading.regexFirst), len(strings.TrimSuffix(b.path, "/"))-len(strings.TrimSuffix(a.path, "/")), len(b.method)-len(a.method), btoi(b.header)-btoi(a.header),
+			slices.Compare(b.rank(reading.expressions), a.rank(reading.expressions)),
 			a.route.Created-b.route.Created, strings.Compare(a.route.Namespace+"/"+a.route.Name, b.route.Namespace+"/"+b.route.Name), a.rule-b.rule,
 			specific(b.listener.Host)-specific(a.listener.Host),
 		)

@@ -20,12 +20,14 @@ type routing struct {
 // competing says what the routes that compete for requests have that implementations may
 // read in different ways.
 type competing struct {
-	regex, http, grpc bool
-	hostnames         bool // some have others than others of the same router
+	regexPaths, regexValues, http, grpc bool
+	hostnames                           bool // some have others than others of the same router
+	ties                                bool // some have others, but the same ones in common with their listeners
 }
 
 func (c *competing) add(r *gateway.Route) {
-	c.regex = c.regex || r.HasRegexPaths()
+	paths, values := r.HasRegex()
+	c.regexPaths, c.regexValues = c.regexPaths || paths, c.regexValues || values
 	c.http = c.http || r.Kind == gateway.KindHTTPRoute
 	c.grpc = c.grpc || r.Kind == gateway.KindGRPCRoute
 }
@@ -38,25 +40,30 @@ func (at *gatewayRouters) readings(routes ...*gateway.Route) iter.Seq[routing] {
 			return
 		}
 		c := at.competing(routes)
-		shared, kinds, regex := []bool{false}, []bool{false}, []gateway.RegexOrder{gateway.RegexLast}
-		if at.sharesPorts() {
-			shared = append(shared, true)
+		all := []gateway.Reading{{}}
+		if c.regexPaths {
+			all = append(all, gateway.Reading{Regex: gateway.RegexFirst})
 		}
-		if c.http && c.grpc && !at.mesh {
-			kinds = append(kinds, true)
+		if c.regexPaths || c.regexValues {
+			all = append(all, gateway.Reading{Regex: gateway.RegexAfterExact})
 		}
-		if c.regex {
-			regex = append(regex, gateway.RegexFirst, gateway.RegexAfterExact)
+		also := func(differs bool, edit func(r *gateway.Reading)) {
+			for i := range len(all) * btoi(differs) {
+				r := all[i]
+				edit(&r)
+				all = append(all, r)
+			}
 		}
-		for respects := range 4 {
-			for _, s := range shared {
-				for _, k := range kinds {
-					for _, x := range regex {
-						if r := (gateway.Reading{Shared: s, OneKind: k, Regex: x}); respects > 0 && btoi(s)+btoi(k)+btoi(x != gateway.RegexLast) == respects && !yield(at.under(r)) {
-							return
-						}
-					}
-				}
+		also(c.ties, func(r *gateway.Reading) { r.OwnHostnames = true })
+		also(c.http && c.grpc && !at.mesh, func(r *gateway.Reading) { r.OneKind = true })
+		also(at.sharesPorts(), func(r *gateway.Reading) { r.Shared = true })
+		respects := func(r gateway.Reading) int {
+			return btoi(r.Shared) + btoi(r.OneKind) + btoi(r.OwnHostnames) + btoi(r.Regex != gateway.RegexLast)
+		}
+		slices.SortStableFunc(all, func(a, b gateway.Reading) int { return respects(a) - respects(b) })
+		for _, r := range all[1:] {
+			if !yield(at.under(r)) {
+				return
 			}
 		}
 	}
@@ -110,6 +117,8 @@ func (at *gatewayRouters) under(r gateway.Reading) routing {
 		out.why = unsureIsolation
 	case r.OneKind:
 		out.why = unsureKind
+	case r.OwnHostnames:
+		out.why = unsureOwnHostnames
 	case r.Regex != gateway.RegexLast:
 		out.why = unsurePrecedence
 	}
@@ -134,11 +143,13 @@ func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
 					first = cmp.Or(first, n)
 					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, first.Hostnames)
 				}
+				c.ties = c.ties || !at.mesh && router.HostnamesTie(route)
 			}
 			put(&at.competitors, key, c)
 		}
 		out.add(route)
-		out.regex, out.http, out.grpc, out.hostnames = out.regex || c.regex, out.http || c.http, out.grpc || c.grpc, out.hostnames || c.hostnames
+		out.regexPaths, out.regexValues = out.regexPaths || c.regexPaths, out.regexValues || c.regexValues
+		out.http, out.grpc, out.hostnames, out.ties = out.http || c.http, out.grpc || c.grpc, out.hostnames || c.hostnames, out.ties || c.ties
 	}
 	return out
 }
@@ -154,13 +165,14 @@ func competitorsKey(r *gateway.Route) string {
 
 // Why implementations may serve a request in different ways.
 const (
-	unsureRegex      = "whether the regular expressions of its matches match such a request cannot be decided"
-	unsurePrecedence = "the precedence of regular expressions depends on the implementation"
-	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
-	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
-	unsureIsolation  = "it depends on whether the implementation isolates listeners"
-	unsureAwaited    = "no route serves such requests there yet"
-	unsureHostname   = "the implementation may serve requests that no rule on their hostname matches by routes with a less specific hostname"
+	unsureRegex        = "whether the regular expressions of its matches match such a request cannot be decided"
+	unsurePrecedence   = "the precedence of regular expressions depends on the implementation"
+	unsureKind         = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
+	unsureMeshKind     = "the implementation may use the routes of either kind at the Service"
+	unsureIsolation    = "it depends on whether the implementation isolates listeners"
+	unsureAwaited      = "no route serves such requests there yet"
+	unsureOwnHostnames = "it depends on whether the implementation compares the routes' own hostnames or those in common with the listener"
+	unsureHostname     = "the implementation may serve requests that no rule on their hostname matches by routes with a less specific hostname"
 )
 
 // sameRuleAfter reports whether a request stays on its rule and listener.

@@ -49,6 +49,7 @@ type ruleLossKey struct {
 	way      lossWay
 	route    api.Ref // that serves the requests after the write, if another one did before
 	moved    bool    // requests move there from a path that may keep its rules
+	unsure   string  // why only some implementations may move them, "" if all do
 	gone     string  // names of the rules that nothing follows
 	replaced string  // and of those that others follow
 }
@@ -91,9 +92,9 @@ func (ev *ruleLosses) add(p effective.Pair, lost []lostRule, again bool) bool {
 }
 
 // addMoved adds what requests lose that move between two paths, such as a request.
-func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, request *gateway.Request) {
+func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, request *gateway.Request, unsure string) {
 	for _, l := range ev.groupLostRules(p, lost) {
-		l.moved, l.request = true, request
+		l.moved, l.request, l.unsure = true, request, unsure
 		if known := ev.at(l.ruleLossKey, l); known != nil {
 			known.addPath(&p)
 		}
@@ -184,17 +185,26 @@ func (l *ruleLoss) rank() int {
 }
 
 // reportAll reports what other policies lose, unless a finding about an override says
-// so already.
+// so already, or, of what is unsure, another loss.
 func (ev *ruleLosses) reportAll() {
-	said := make(map[ownLoss]bool)
+	said, sure := make(map[ownLoss]bool), make(map[ownLoss]bool)
 	for _, f := range ev.findings {
 		if slices.Contains(overrideReasons, f.Code) {
 			said[ownLoss{f.Policy, f.Rule}] = true
 		}
 	}
+	for _, l := range ev.entries {
+		for _, r := range l.rules {
+			at := ownLoss{l.on.Before.Ref(l.from), r.key.String()}
+			sure[at] = sure[at] || l.unsure == ""
+		}
+	}
 	for key, l := range ev.entries {
 		policy := l.on.Before.Ref(l.from)
-		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool { return said[ownLoss{policy, r.key.String()}] })
+		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool {
+			at := ownLoss{policy, r.key.String()}
+			return said[at] || sure[at] && l.unsure != ""
+		})
 		if l.nameRules(); len(l.rules) == 0 {
 			delete(ev.entries, key)
 		}
@@ -236,6 +246,7 @@ func compareLosses(a, b *ruleLoss) int {
 		strings.Compare(nameOf(a.by), nameOf(b.by)),
 		api.CompareRefs(a.route, b.route),
 		cmp.Compare(btoi(a.moved), btoi(b.moved)),
+		strings.Compare(a.unsure, b.unsure),
 	)
 }
 
@@ -265,14 +276,19 @@ func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 	var why string
 	why, f.Advice = ev.lossText(l)
 	f.unread = l.unread
-	if l.gone != "" {
+	switch {
+	case l.gone != "":
 		f.What = f.Short + ": " + why
-		return f
+	case why != "":
+		f.Short += ev.entriesText(l)
+		f.What = f.Short + ", since " + why
+	default:
+		f.Short += ev.entriesText(l)
+		f.What = f.Short
 	}
-	f.Short += ev.entriesText(l)
-	f.What = f.Short
-	if why != "" {
-		f.What += ", since " + why
+	if l.unsure != "" {
+		f.What += "; this is unsure: " + l.unsure
+		f.Short += "; unsure: " + l.unsure
 	}
 	return f
 }

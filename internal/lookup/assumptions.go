@@ -88,10 +88,18 @@ func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 
 func assumeRegularExpressions(out *assumptions, a *gateway.Answer, q *gateway.Request, route routeFunc) {
 	first := route(q, gateway.Reading{Regex: gateway.RegexFirst})
-	if !first.Same(a.Served) {
+	switch {
+	case first.Same(a.Served):
+	case a.RegexPath():
+		out.add(api.AssumeRegularExpressions, "the longest regular expression of paths comes first; if its length does not count in the implementation, %s", serves(first))
+	default:
 		out.add(api.AssumeRegularExpressions, "regular expressions of paths come after all other paths; if they come first in the implementation, %s", serves(first))
 	}
-	if middle := route(q, gateway.Reading{Regex: gateway.RegexAfterExact}); !middle.Same(a.Served) && !middle.Same(first) {
+	switch middle := route(q, gateway.Reading{Regex: gateway.RegexAfterExact}); {
+	case middle.Same(a.Served) || middle.Same(first):
+	case a.RegexPath() == middle.RegexPath():
+		out.add(api.AssumeRegularExpressions, "a regular expression of a header or query parameter counts as an exact value; if exact values come first in the implementation, %s", serves(middle))
+	default:
 		out.add(api.AssumeRegularExpressions, "regular expressions of paths come after all other paths; if they come after exact paths and before prefixes in the implementation, %s", serves(middle))
 	}
 	if a.Regex() {
