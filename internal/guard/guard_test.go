@@ -107,6 +107,9 @@ func TestProfileDeniesLostRules(t *testing.T) {
 	assert.Empty(t, codes(t, evaluate(t, v, routePolicy(""))), "an empty policy replaces nothing in this kind")
 	moved := acting(t, world(t, base(gatewayDoc("h", "istio", "http"), gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
 	assert.Contains(t, codes(t, evaluate(t, moved, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h"))), "Deny RulesLost a", "by whatever write")
+	header := `[{matches: [{headers: [{name: x, type: %s, value: a}]}]}]`
+	unsure := acting(t, world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", fmt.Sprintf(header, "RegularExpression"), "g"), routePolicy("a: 1"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
+	assert.Equal(t, []string{"Warn RulesLost a"}, codes(t, evaluate(t, unsure, routeDoc("s", fmt.Sprintf(header, "Exact"), "g"))), "not where it is unsure")
 }
 
 // An object that the cache does not have yet is looked for once.

@@ -143,7 +143,7 @@ func (at *gatewayRouters) competing(routes []*gateway.Route) competing {
 					first = cmp.Or(first, n)
 					c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, first.Hostnames)
 				}
-				c.ties = c.ties || !at.mesh && router.HostnamesTie(route)
+				c.ties = c.ties || c.hostnames && !at.mesh && router.HostnamesTie(route)
 			}
 			put(&at.competitors, key, c)
 		}

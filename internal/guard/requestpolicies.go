@@ -13,15 +13,18 @@ import (
 // attached to both, and by nothing else.
 type stake struct{ before, after *effective.Attachments }
 
-// newStake returns what is at stake in the write for policies of certain kinds; nil if
-// nothing is, since there is no policy of such a kind.
-func (ev *write) newStake(of func(*policykind.Kind) bool) *stake {
-	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !of(k) })
-	if len(kinds) == 0 {
+// policiesOf returns what is at stake in the write; nil if nothing is, since there is no policy
+// of a kind for which that may be.
+func (ev *requests) policiesOf(may func(*policykind.Kind) bool) *stake {
+	kinds := ev.before.Populated()
+	if !slices.ContainsFunc(kinds, may) {
 		return nil
 	}
-	engine := ev.guard.Engine
-	return &stake{engine.Attachments(ev.before, kinds), engine.Attachments(ev.after, kinds)}
+	if ev.stake == nil {
+		engine := ev.guard.Engine
+		ev.stake = &stake{engine.Attachments(ev.before, kinds), engine.Attachments(ev.after, kinds)}
+	}
+	return ev.stake
 }
 
 // policies returns the policies on requests to a rule, an *effective.Attached.

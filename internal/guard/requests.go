@@ -18,6 +18,7 @@ type requests struct {
 
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]flow // nil if the write moves none
+	stake    *stake               // nil until it is asked for
 	// steps is how many matches were looked at, and work what that cost; unsureWork is that
 	// of requests that move in few implementations.
 	steps, work, unsureWork int
@@ -168,7 +169,7 @@ func (ev *requests) moveLimits() (limits gateway.MoveLimits, matters bool) {
 	if ev.everyKindUnlisted {
 		return limits, true
 	}
-	at := ev.newStake((*policykind.Kind).MayOverride)
+	at := ev.policiesOf((*policykind.Kind).MayOverride)
 	if at == nil {
 		return limits, false
 	}

@@ -218,7 +218,11 @@ func (ev *ruleLosses) reportAll() {
 		}
 	}
 	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
-		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
+		kind := l.kind
+		if l.unsure != "" {
+			kind = nil // a warning, whatever its action
+		}
+		ev.reportForKind(kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
 		if !l.moved {
 			ev.blast.reported(l.kind.Ref(), l.paths)
 		}
