@@ -226,7 +226,7 @@ func (k *kindWalk) exclude() {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect beside an older one on %s or a port of it: %s does not prefer ports",
 				k.kind.Kind, s.path.Backend.Object, s.path.Gateway.Ref())
 		}
-		partial := k.unread.all && l.Level >= int(gateway.LevelBackend) && !k.onAllBackends(l.policy)
+		partial := k.unread.all && (l.Level >= int(gateway.LevelBackend) || k.kind.AnnotationDomain() != "") && !k.onAllBackends(l.policy)
 		if partial {
 			s.shared = fmt.Sprintf("policies of kind %s have no effect on a rule if %s: %s does not read them", k.kind.Kind, k.partialReason(), s.path.Gateway.Ref())
 		}
@@ -251,7 +251,7 @@ func (k *kindWalk) partialReason() string {
 // have the same ones.
 func (k *kindWalk) onAllBackends(p *policykind.Policy) bool {
 	path := &k.stack.path
-	if path.Route == nil {
+	if path.Route == nil || path.Rule < 0 {
 		return true
 	}
 	if domain := k.kind.AnnotationDomain(); domain != "" {
