@@ -171,6 +171,9 @@ func (k *kindWalk) byPlace() {
 // may not be set on a kind of routes: policies on the route that set one, or are merged with
 // the closest policy above it if that does.
 func (k *kindWalk) refused(all []layer, route string) []int {
+	if !k.kind.RefusesOn(route) {
+		return nil
+	}
 	var out []int
 	above := -1 // the route
 	for i, l := range all {

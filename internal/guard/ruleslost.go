@@ -280,15 +280,14 @@ func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 	var why string
 	why, f.Advice = ev.lossText(l)
 	f.unread = l.unread
-	switch {
-	case l.gone != "":
+	if l.gone != "" {
 		f.What = f.Short + ": " + why
-	case why != "":
-		f.Short += ev.entriesText(l)
-		f.What = f.Short + ", since " + why
-	default:
+	} else {
 		f.Short += ev.entriesText(l)
 		f.What = f.Short
+		if why != "" {
+			f.What += ", since " + why
+		}
 	}
 	if l.unsure != "" {
 		f.What += "; this is unsure: " + l.unsure
