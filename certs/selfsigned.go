@@ -82,8 +82,7 @@ func (o Options) rules() rotationRules {
 		name:         o.SecretName,
 		caValidity:   o.CAValidity,
 		leafValidity: o.LeafValidity,
-		// Covers bundles that people copy by hand.
-		publishTimeout: o.CAValidity / 12,
+		publishTimeout: publishTimeout(o.CAValidity),
 		// A new leader may be one poll behind, and publish an older bundle again
 		// until it has read the Secret.
 		propagation: o.PropagationDelay + o.PollInterval,

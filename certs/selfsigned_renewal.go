@@ -10,6 +10,10 @@ import (
 // twoThirds is when two thirds of a lifetime are over: MinCALives assumes it.
 func twoThirds(issued, end time.Time) time.Time { return issued.Add(end.Sub(issued) * 2 / 3) }
 
+// publishTimeout is after how much of its lifetime an authority signs although its bundle is not
+// known to be published: people copy bundles by hand.
+func publishTimeout(lifetime time.Duration) time.Duration { return lifetime / 12 }
+
 // renewalTime is when an authority is renewed.
 func renewalTime(cert *x509.Certificate) time.Time { return twoThirds(issueTime(cert), cert.NotAfter) }
 

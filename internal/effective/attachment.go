@@ -1,7 +1,6 @@
 package effective
 
 import (
-	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -180,14 +179,31 @@ func rulesOverlap(a, b []merge.Rule) bool {
 	return false
 }
 
-// Holder returns the policy that is accepted on a target of p, which must not be a
-// selector: p itself, or an older policy that it conflicts with.
-func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
-	if !p.Kind.MayConflict() {
-		return p
+// Conflict is a policy that is not accepted on a target, since another one on it comes first.
+type Conflict struct {
+	Policy, By *policykind.Policy
+	Target     policykind.Target
+}
+
+// Conflicts returns the policies that are not accepted on an object because of others.
+func Conflicts(v *snapshot.View, object api.Ref) []Conflict {
+	kinds := make(map[*policykind.Kind][]attachment)
+	for p, t := range v.On(object) {
+		if p.Kind.MayConflict() && p.Invalid == nil && t.Refused == "" && Exists(v, p.Kind, t) {
+			kinds[p.Kind] = append(kinds[p.Kind], attachment{p, t})
+		}
 	}
-	s := sharing{view: v, kind: p.Kind}
-	return cmp.Or(s.rival(attachment{p, t}, s.accepted(s.on(t.Ref))), p)
+	var out []Conflict
+	for kind, all := range kinds {
+		s := sharing{view: v, kind: kind}
+		accepted := s.accepted(all)
+		for _, a := range all {
+			if by := s.rival(a, accepted); by != nil {
+				out = append(out, Conflict{a.policy, by, a.target})
+			}
+		}
+	}
+	return out
 }
 
 // attachedTo returns the policies on an object that many paths share, by kind; nil if

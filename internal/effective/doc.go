@@ -10,7 +10,7 @@
 //   - route_field, shape, engine, unread, memo, stack, walk, mesh, paths: the walk of the paths,
 //     each with its stack and its fold
 //   - weaken, override, attached, binding, reach: what is asked of a path
-//   - diff, compare, compare_walk: two walks, before and after a change
+//   - pair, compare, compare_walk: two walks, before and after a change
 //   - targethint, unattached, nopath_above, nopath: why a policy is on no path
 //   - states: paths by state
 //   - footprint: what a write depends on

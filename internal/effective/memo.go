@@ -13,7 +13,7 @@ import (
 type memo struct {
 	mu                sync.Mutex
 	current, previous map[string]*folded
-	weight            int // of now
+	weight            int // of current
 }
 
 // folded is a stack and the result of its fold.

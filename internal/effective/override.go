@@ -113,10 +113,10 @@ func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 	return !slices.ContainsFunc(above, func(f unconditional) bool { return f.atomic || f.At(o.Key) != nil })
 }
 
-// Sets reports whether the policy of an override has the same override on this path, at
+// Keeps reports whether the policy of an override has the same override on this path, at
 // the same level or a higher one, whether or not another override takes precedence: the
 // same value, atomic if it was, with the same condition or with none.
-func (e *Effective) Sets(o Override) bool {
+func (e *Effective) Keeps(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
 		return l.Policy == o.Policy && l.Part == 0 && gateway.Level(l.Level) <= o.Level
 	}) {

@@ -121,7 +121,7 @@ func TestSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := onePath(t, test.was...).AppendOverrides(nil)
 			require.Len(t, held, 1)
-			assert.Equal(t, test.want, onePath(t, test.is...).Sets(held[0]))
+			assert.Equal(t, test.want, onePath(t, test.is...).Keeps(held[0]))
 		})
 	}
 }

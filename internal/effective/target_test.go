@@ -218,7 +218,7 @@ strategy: {allowed: [patch]}`)
 	e := walked(t, v, effective.Scope{All: true})[0]
 	assert.Equal(t, map[string]any{"a": int64(1)}, e.Spec())
 	overrides := alone.AppendOverrides(nil)
-	assert.Equal(t, []bool{true, false}, []bool{e.Sets(overrides[0]), e.Sets(overrides[1])})
+	assert.Equal(t, []bool{true, false}, []bool{e.Keeps(overrides[0]), e.Keeps(overrides[1])})
 	low := outcomeOf(t, v, probeRef("infra", "low"))
 	assert.Equal(t, api.NoPath, low.State)
 	assert.Equal(t, "no field that this Probe sets has an effect there", low.Message)

@@ -34,10 +34,11 @@ func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Tar
 		out.Reason = api.Invalid
 	case t.Refused != "" || !Exists(v, p.Kind, t):
 		out.Reason = api.TargetNotFound
-	default:
-		if h := Holder(v, p, t); h != p {
-			by := h.Ref()
-			out.Reason, out.By = api.Conflicted, &by
+	case p.Kind.MayConflict():
+		s := sharing{view: v, kind: p.Kind}
+		if by := s.rival(attachment{p, t}, s.accepted(s.on(t.Ref))); by != nil {
+			ref := by.Ref()
+			out.Reason, out.By = api.Conflicted, &ref
 		}
 	}
 	out.Accepted = out.Reason == ""

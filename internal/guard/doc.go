@@ -15,8 +15,8 @@
 // The files are in layers, each of which calls those before it alone:
 //
 //   - limits, tally, change, text: what all need
-//   - finding, readlive, permissions, write: a write, and what is found of it
-//   - readings, rerouted, requestpolicies, requests: where requests go, type requests
+//   - finding, readlive, systemdeletion, permissions, write: a write, and what is found of it
+//   - readings, rerouted, stake, requests: where requests go, type requests
 //   - paths, unreadparent, candidates, successor, formerpaths: the paths that they are on,
 //     type successors
 //   - outcome, rulesinforce, gained, blastradius: what became of rules, and on how many paths
@@ -27,7 +27,7 @@
 //     constraintinputs, constraintcheck and requirementunmet, schema, ratelimitchange,
 //     ratelimitown and ratelimits
 //   - evaluation, nopath, pair: the evaluation of the paths, type evaluation
-//   - constraintwrite, kindwrite, deletion, unlisted, violations: writes of constraints and of
+//   - constraintwrite, kindwrite, newowner, unlisted, violations: writes of constraints and of
 //     kinds, new owners, kinds that are not listed, and no write at all
 //   - toomuch, guard: Guard
 //

@@ -25,8 +25,8 @@ type Finding struct {
 	Field string
 	// What happened, and what to do about it.
 	What, Advice string
-	// Request is a request that is no longer subject to an override, since ServedBy serves
-	// it after the write.
+	// Request is a request that loses an override or rules, or no longer reaches its route,
+	// since ServedBy serves it after the write.
 	Request, ServedBy string
 	// Short is What in fewer words, for a line of a terminal; empty if it has
 	// no more than it needs.
@@ -120,15 +120,15 @@ func (fs findings) withAction(a api.Action) []Finding {
 	return out
 }
 
-// reasonOrder is the order of findings: what is wrong with the object itself, how many
-// paths change, and then what it costs others, which may be long.
+// reasonOrder is the order of findings: what is wrong with the object itself, what it costs
+// others, how many paths change, and what is only said.
 var reasonOrder = []api.ReasonCode{
 	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonRulesLost, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonUnreached, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,
 	api.ReasonLimitShadowed, api.ReasonLimitWidened,
-	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonOverridden,
+	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonOverridden, api.ReasonApplyOrder,
 }
 
 func compare(a, b Finding) int {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -37,14 +36,6 @@ type Guard struct {
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64
 }
-
-// DefaultBudget is the budget of an evaluation: about a second of evaluating conditions.
-const DefaultBudget = 1_500_000
-
-// PathBudget is what each path adds to the budget: a condition at its limit, evaluated
-// twice. So a condition that is on very many paths is limited by time, and not by their
-// number.
-const PathBudget = 2 * cel.Limit
 
 // Evaluate evaluates one change on top of a view. observe, if not nil, is shown
 // every touched path whose effective policy differs.
@@ -225,6 +216,9 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.schema.reportAll()
 	ev.addOwnLosses()
 	if err := ev.reportLostOverrides(may); err != nil {
+		return err
+	}
+	if err := ev.weakenings.reportAll(may); err != nil {
 		return err
 	}
 	ev.ruleLosses.reportAll()

@@ -1,7 +1,16 @@
 package guard
 
+import "overrule.dev/overrule/internal/cel"
+
 // The limits of one evaluation: what it looks at, and what its messages name.
 const (
+	// DefaultBudget is what the conditions of an evaluation may cost: about a second of evaluating
+	// them.
+	DefaultBudget = 1_500_000
+	// PathBudget is what each path adds to the budget: a condition at its limit, evaluated
+	// twice. So a condition that is on very many paths is limited by time, and not by their
+	// number.
+	PathBudget = 2 * cel.Limit
 	// maxPathsNamed is how many paths of a constraint are named.
 	maxPathsNamed = 3
 	// maxMovedRulesWork bounds the work of a search for requests that lose rules, to about 60

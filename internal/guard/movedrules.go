@@ -30,7 +30,7 @@ func (ev *ruleLosses) findMoved() error {
 	if len(re.entries) == 0 {
 		return nil
 	}
-	s := ev.policiesOf(func(*policykind.Kind) bool { return true })
+	s := ev.stakeOf(func(*policykind.Kind) bool { return true })
 	if s == nil {
 		return nil
 	}

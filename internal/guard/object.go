@@ -17,6 +17,9 @@ type objectCheck struct{ *requests }
 
 // check checks an object that is no policy, before any path is evaluated.
 func (ev objectCheck) check() {
+	if ev.change.After != nil {
+		ev.reportConflicts(ev.change.After.Ref())
+	}
 	switch o := ev.change.After.(type) {
 	case *gateway.Route:
 		ev.reportUnreadParents()
@@ -28,6 +31,15 @@ func (ev objectCheck) check() {
 		ev.checkListenerSet(o)
 	case *gateway.Class:
 		ev.checkClass(o)
+	}
+}
+
+// reportConflicts reports the policies that the write brings to an object, by a label or an
+// annotation, say, and that have no effect there because of others.
+func (ev objectCheck) reportConflicts(object api.Ref) {
+	for _, c := range ev.newConflicts(object) {
+		ev.warn(api.ReasonConflicted, Finding{Policy: c.Policy.Ref(), Advice: conflictAdvice(c.Policy, c.By.Ref())},
+			"%s would have no effect on %s: it already has %s, which is %s", c.Policy.Ref(), c.Target, c.By.Ref(), effective.OlderText(c.Policy, c.By))
 	}
 }
 

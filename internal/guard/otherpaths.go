@@ -89,7 +89,7 @@ func (ev *overrides) compareWithoutTerminating(s effective.Scope) error {
 	if err := ev.compareVariant(o, s, "without those that are terminating", func(p effective.Pair) error { return o.checkOverrides(p, false) }); err != nil {
 		return err
 	}
-	o.weakenings.found = nil
+	o.weakenings.pending = nil
 	ev.addNewLosses(o)
 	return nil
 }
@@ -120,7 +120,7 @@ func (ev *overrides) addNewLosses(more *overrides) {
 			put(&ev.lost, key, l)
 		}
 	}
-	for _, f := range more.weakenings.found {
-		ev.weakenings.found.add(f)
+	for _, f := range more.weakenings.pending {
+		ev.weakenings.pending.add(f)
 	}
 }

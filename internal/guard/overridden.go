@@ -33,8 +33,7 @@ func countReplaced(rules []*overriddenRule) map[replacedPolicy]int {
 // reportOwn reports the rules of the policy that is written that have no effect
 // on some path, or where more specific policies replace them, on any.
 func (ev *overriddenRules) reportOwn() {
-	own := ev
-	rules := slices.DeleteFunc(slices.Collect(maps.Values(own.own.entries)), func(r *overriddenRule) bool { return r.cause.isDefault() && own.inForce[r.rule] })
+	rules := slices.DeleteFunc(slices.Collect(maps.Values(ev.own.entries)), func(r *overriddenRule) bool { return r.cause.isDefault() && ev.inForce[r.rule] })
 	together := countReplaced(rules)
 	for _, r := range rules {
 		n := together[r.replacedPolicy()]

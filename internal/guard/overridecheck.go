@@ -18,7 +18,7 @@ type overrides struct {
 	pairs       int32                // that were evaluated
 	held        []effective.Override // of the current pair
 	lost        map[lostOverrideKey]*lostOverride
-	own         map[ownLoss]*lostOverride // that their own policy gives up, whether or not they hold
+	own         map[policyRule]*lostOverride // that their own policy gives up, whether or not they hold
 	confirmed   map[*merge.Rule]bool      // overrides that requests are known to lose
 	terminating terminating
 	prev        prevPair
@@ -41,13 +41,13 @@ type overrideCheck struct {
 	kept  []keptOverrides
 }
 
-// checkOverrides adds the overrides that apply on a path and would no longer apply
-// after the write.
+// checkOverrides adds the overrides that hold on a path and would no longer hold after the
+// write.
 //
-// An override applies as long as its policy gives it on the path: the same value
-// under the same condition, or under none. That a higher override beats it then is no
+// An override holds as long as its policy has it on the path: the same value under the same
+// condition, or under none (Effective.Keeps). That a higher override beats it then is no
 // loss: the hierarchy works so. That its condition is not met is no loss either: the
-// lower policies comply. An override that binds to rules of routes applies where it is
+// lower policies comply. An override that binds to rules of routes holds where it is
 // bound.
 //
 // again is set if the pair has the same effective policies as the previous one.
@@ -57,7 +57,7 @@ func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 	}
 	c := overrideCheck{
 		ev: ev, paths: p,
-		stays: p.After != nil && !ev.routeEdited(p) && !ev.moved(&p.Before.Path) && sameClass(&p.Before.Path, &p.After.Path) &&
+		stays: p.After != nil && !ev.routeEdited(p) && !ev.mayMove(&p.Before.Path) && sameClass(&p.Before.Path, &p.After.Path) &&
 			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)) &&
 			(!p.Limited() || slices.Equal(p.Before.Path.Hosts(), p.After.Path.Hosts())), // what is bound depends on them
 	}
@@ -169,7 +169,7 @@ const ruleRemoved = "its rule would be removed, and its triggers do not match"
 // lostOn reports whether an override that applies before the write does not on a path after
 // it: it is not given there, or it was bound and is not; then it returns why.
 func (c *overrideCheck) lostOn(o effective.Override, is *effective.Effective) (lost bool, unbound string) {
-	if !is.Sets(o) || c.ev.terminating.movesTo(o, c.paths.Before, is) {
+	if !is.Keeps(o) || c.ev.terminating.movesTo(o, c.paths.Before, is) {
 		return true, ""
 	}
 	if !c.paths.Before.Bound().Holds(o) {

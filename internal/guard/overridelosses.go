@@ -178,18 +178,18 @@ func setsPart(b *merge.Rules, k merge.Key) bool {
 	return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return !r.EmptyMap && (k.Holds(r.Key) || r.Key.Holds(k)) })
 }
 
-// ownLoss identifies an override that its own policy gives up.
-type ownLoss struct {
+// policyRule is a rule of a policy, by name.
+type policyRule struct {
 	policy api.Ref
 	rule   string
 }
 
-func ownLossOf(l *lostOverride) ownLoss { return ownLoss{l.ref(l.key.policy), l.key.rule} }
+func policyRuleOf(l *lostOverride) policyRule { return policyRule{l.ref(l.key.policy), l.key.rule} }
 
 // addOwn adds an override that its own policy gives up. What the write itself does comes
 // before what a new owner does.
 func (ev *overrides) addOwn(l *lostOverride) {
-	if known := ev.own[ownLossOf(l)]; known == nil || known.key.givenUp == "" {
-		put(&ev.own, ownLossOf(l), l)
+	if known := ev.own[policyRuleOf(l)]; known == nil || known.key.givenUp == "" {
+		put(&ev.own, policyRuleOf(l), l)
 	}
 }

@@ -15,8 +15,7 @@ import (
 )
 
 // reportLostOverrides turns the overrides that would no longer apply into findings of the
-// reasons OverrideRemoved and OverrideEvaded:
-// warnings for writers who are allowed to remove them, denials for all others.
+// reasons OverrideRemoved and OverrideEvaded: warnings for writers who are allowed to remove them, denials for all others.
 func (ev *overrides) reportLostOverrides(may *authorizer) error {
 	findings := make(map[lostOverrideKey]*lostOverride)
 	for _, l := range slices.SortedFunc(maps.Values(ev.lost), compareLost) {
@@ -46,7 +45,7 @@ func (ev *overrides) reportLostOverrides(may *authorizer) error {
 		}
 		ev.reportLostOverride(l)
 	}
-	return ev.weakenings.reportAll(may)
+	return nil
 }
 
 // compareLost orders losses by policy, rule and what may be one for the writer.
@@ -68,7 +67,7 @@ func (ev *overrides) permit(l *lostOverride, may *authorizer) (reported bool, er
 	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
 		return false, err
 	}
-	if own := ev.own[ownLossOf(l)]; own != nil && own.key.code == l.key.code {
+	if own := ev.own[policyRuleOf(l)]; own != nil && own.key.code == l.key.code {
 		l.key.unsure, l.key.neighbor, own.reported = "", false, true
 		return true, nil
 	}

@@ -14,7 +14,7 @@ import (
 type weakenings struct {
 	*write
 
-	found findings // before permissions
+	pending findings // before permissions
 }
 
 // check checks for rules that gate or weaken the rules of an override, whichever
@@ -49,7 +49,7 @@ func (ev *weakenings) checkOwn() {
 	for _, w := range is.Weakeners() {
 		_, held, _ := was.classify(&w)
 		policy, rule := is.Ref(w.By.From.Policy), w.By.Key.String()
-		if !ev.found.any(func(f *Finding) bool {
+		if !ev.pending.any(func(f *Finding) bool {
 			return f.Code == api.ReasonOverrideRemoved && f.Rule == rule && f.Policy == policy
 		}) {
 			ev.add(is, &w, held, api.Deny)
@@ -210,7 +210,7 @@ func (ev *weakenings) add(e *effective.Effective, w *effective.Weakener, rules w
 	if f.Action == api.Deny {
 		f.Action = e.Kind.Action(f.Code, api.Deny)
 	}
-	ev.found.add(f) // until the writer's permissions are known
+	ev.pending.add(f) // until the writer's permissions are known
 }
 
 // arrivalAction returns what is done where an override comes into force on a path that has
@@ -233,7 +233,7 @@ func (ev *weakenings) arrivalAction(e *effective.Effective, w *effective.Weakene
 // reportAll reports the overrides that are weakened: a denial is a warning for writers
 // who are allowed to override the policy. may is nil where permissions do not matter.
 func (ev *weakenings) reportAll(may *authorizer) error {
-	for _, f := range ev.found {
+	for _, f := range ev.pending {
 		permitted, err := may.allows(f)
 		if err != nil {
 			return err

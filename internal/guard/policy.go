@@ -44,13 +44,32 @@ func (ev policyCheck) checkTarget(t api.Target) {
 	case api.Conflicted:
 		ev.report(api.ReasonConflicted, newly(ev.wasConflicted(t)), Finding{
 			Policy: *t.By, What: what, Field: ev.targetField(t),
-			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", ev.policy.Kind.Kind, *t.By),
+			Advice: conflictAdvice(ev.policy, *t.By),
 		})
 	default: // accepted
 		if why := effective.NoLevelReason(ev.policy, t); why != "" {
 			ev.warn(api.ReasonNotRead, Finding{}, "%s", why)
 		}
 	}
+}
+
+// conflictAdvice says what to do about a policy that conflicts with another one.
+func conflictAdvice(p *policykind.Policy, by api.Ref) string {
+	return fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", p.Kind.Kind, by)
+}
+
+// newConflicts returns the policies that the write keeps off an object, because of others on it.
+func (ev *write) newConflicts(object api.Ref) []effective.Conflict {
+	is := effective.Conflicts(ev.after, object)
+	if len(is) == 0 {
+		return nil
+	}
+	was := effective.Conflicts(ev.before, object)
+	return slices.DeleteFunc(is, func(c effective.Conflict) bool {
+		return slices.ContainsFunc(was, func(o effective.Conflict) bool {
+			return o.Policy.Ref() == c.Policy.Ref() && o.Target.SamePlace(c.Target)
+		})
+	})
 }
 
 // targetAdvice says what to do about a target that does not exist.
@@ -83,23 +102,14 @@ func sameTarget(a, b api.Target) bool {
 
 // reportDisplaced reports which policies lose a target to the one that is written.
 func (ev policyCheck) reportDisplaced() {
-	if !ev.policy.Kind.MayConflict() {
-		return
-	}
 	for _, t := range ev.after.Targets(ev.policy) {
-		for rival, on := range ev.after.On(t.Ref) {
-			if rival.Kind == ev.policy.Kind && rival.Ref() != ev.policy.Ref() && on.SamePlace(t) &&
-				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
-				ref := rival.Ref()
-				ev.warn(api.ReasonConflicted, Finding{Policy: ref, Field: ev.policy.TargetField(t.Ref, t.Section, t.Port)},
-					"%s would no longer apply to %s: this policy is %s and takes precedence", ref, t, effective.OlderText(rival, ev.policy))
+		for _, c := range ev.newConflicts(t.Ref) {
+			if c.Policy.Ref() != ev.policy.Ref() && c.Target.SamePlace(t) {
+				ev.warn(api.ReasonConflicted, Finding{Policy: c.Policy.Ref(), Field: ev.policy.TargetField(t.Ref, t.Section, t.Port)},
+					"%s would no longer apply to %s: this policy is %s and takes precedence", c.Policy.Ref(), t, effective.OlderText(c.Policy, ev.policy))
 			}
 		}
 	}
-}
-
-func (ev policyCheck) newlyConflicted(rival *policykind.Policy, t policykind.Target) bool {
-	return effective.Holder(ev.before, rival, t) == rival && effective.Holder(ev.after, rival, t) != rival
 }
 
 // reportUnread reports what of the policy that is written is not read.

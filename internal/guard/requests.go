@@ -17,7 +17,7 @@ type requests struct {
 	*write
 
 	gateways map[api.Ref]*gatewayRouters
-	moves    map[rulePlace][]flow // nil if the write moves none
+	moves    map[rulePlace][]flow // nil if the write cannot move any
 	stake    *stake               // nil until it is asked for
 	// steps is how many matches were looked at, and work what that cost; unsureWork is that
 	// of requests that move in few implementations.
@@ -169,7 +169,7 @@ func (ev *requests) moveLimits() (limits gateway.MoveLimits, matters bool) {
 	if ev.everyKindUnlisted {
 		return limits, true
 	}
-	at := ev.policiesOf((*policykind.Kind).MayOverride)
+	at := ev.stakeOf((*policykind.Kind).MayOverride)
 	if at == nil {
 		return limits, false
 	}
@@ -287,8 +287,8 @@ func (ev *requests) from(p *gateway.Path) []flow {
 	return out
 }
 
-// moved reports whether the write may move requests of a path.
-func (ev *requests) moved(p *gateway.Path) bool {
+// mayMove reports whether the write may move requests of a path.
+func (ev *requests) mayMove(p *gateway.Path) bool {
 	return ev.moves != nil && readsRequests(p) && (ev.edited[p.Route.Ref()] || len(ev.from(p)) > 0)
 }
 

@@ -76,19 +76,18 @@ func (l *ruleLoss) addPath(p *effective.Pair) {
 // add adds what other policies lose on a path, and reports whether that is any. again
 // is set if the pair has the same effective policies as the previous one.
 func (ev *ruleLosses) add(p effective.Pair, lost []lostRule, again bool) bool {
-	losses := ev
 	if !again {
-		losses.prev = losses.prev[:0]
+		ev.prev = ev.prev[:0]
 		for _, l := range ev.groupLostRules(p, lost) {
-			if known := losses.at(l.ruleLossKey, l); known != nil {
-				losses.prev = append(losses.prev, known)
+			if known := ev.at(l.ruleLossKey, l); known != nil {
+				ev.prev = append(ev.prev, known)
 			}
 		}
 	}
-	for _, l := range losses.prev {
+	for _, l := range ev.prev {
 		l.addPath(&p)
 	}
-	return len(losses.prev) > 0
+	return len(ev.prev) > 0
 }
 
 // addMoved adds what requests lose that move between two paths, such as a request.
@@ -187,22 +186,22 @@ func (l *ruleLoss) rank() int {
 // reportAll reports what other policies lose, unless a finding about an override says
 // so already, or, of what is unsure, another loss.
 func (ev *ruleLosses) reportAll() {
-	said, sure := make(map[ownLoss]bool), make(map[ownLoss]bool)
+	said, sure := make(map[policyRule]bool), make(map[policyRule]bool)
 	for _, f := range ev.findings {
 		if slices.Contains(overrideReasons, f.Code) {
-			said[ownLoss{f.Policy, f.Rule}] = true
+			said[policyRule{f.Policy, f.Rule}] = true
 		}
 	}
 	for _, l := range ev.entries {
 		for _, r := range l.rules {
-			at := ownLoss{l.on.Before.Ref(l.from), r.key.String()}
+			at := policyRule{l.on.Before.Ref(l.from), r.key.String()}
 			sure[at] = sure[at] || l.unsure == ""
 		}
 	}
 	for key, l := range ev.entries {
 		policy := l.on.Before.Ref(l.from)
 		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool {
-			at := ownLoss{policy, r.key.String()}
+			at := policyRule{policy, r.key.String()}
 			return said[at] || sure[at] && l.unsure != ""
 		})
 		if l.nameRules(); len(l.rules) == 0 {

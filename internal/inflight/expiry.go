@@ -12,6 +12,9 @@ const (
 	readStoredTimeout = 5 * time.Second
 	// checkInterval is the time between two calls for the same entry.
 	checkInterval = 5 * time.Second
+	// Bounds of the latency that is counted (latency.bound).
+	minLatency = 5 * time.Second
+	maxLatency = time.Minute
 )
 
 // expire ends the entries that the API server cannot store any more and has not stored.

@@ -23,8 +23,3 @@ func (l *latency) observe(now time.Time, d time.Duration) {
 func (l *latency) bound() time.Duration {
 	return min(max(l.now, l.earlier, minLatency), maxLatency)
 }
-
-const (
-	minLatency = 5 * time.Second
-	maxLatency = time.Minute
-)

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
-	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // revisionFlags name two revisions of manifests, whose difference is the change.
@@ -157,54 +153,6 @@ func (r *revisions) reads(o *manifest.Object) bool {
 }
 
 func (r *revisions) ref(o *manifest.Object) api.Ref { return o.Ref(r.kinds, r.namespace) }
-
-// compare orders writes as GitOps tools apply them: what others depend on first, then
-// deletions in the reverse order.
-func (r *revisions) compare(a, b step) int {
-	if a.remove != b.remove {
-		if a.remove {
-			return 1
-		}
-		return -1
-	}
-	rank := cmp.Compare(r.rank(a.object.Kind), r.rank(b.object.Kind))
-	if a.remove {
-		rank = -rank
-	}
-	if rank == 0 && a.isNew != b.isNew && gateway.IsRoute(a.object.Kind) && gateway.IsRoute(b.object.Kind) {
-		if a.isNew { // it takes over what the other one gives up
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(rank, api.CompareRefs(r.ref(a.object), r.ref(b.object)))
-}
-
-// rank returns the place of a kind in the order in which GitOps tools apply objects.
-func (r *revisions) rank(k api.PolicyKind) int {
-	switch {
-	case k == kindNamespace:
-		return 0
-	case k == manifest.KindCRD:
-		return 1
-	case k == policykind.KindProfile:
-		return 2
-	case constraint.IsKind(k): // it has no effect before its policy kind is known
-		return 3
-	case r.kinds.Of(k) != nil || r.source.kinds.Of(k) != nil:
-		return 9
-	case gateway.IsRoute(k):
-		return 8
-	case k.Kind == gateway.KindGatewayClass:
-		return 4
-	case k.Kind == gateway.KindGateway:
-		return 5
-	case k.Kind == gateway.KindReferenceGrant:
-		return 7
-	default:
-		return 6 // ListenerSets, Services
-	}
-}
 
 // sameContent reports whether two manifests of an object are equal but for what the API
 // server sets, and the file that kustomize rendered them from.

@@ -13,9 +13,9 @@ import (
 // attached to both, and by nothing else.
 type stake struct{ before, after *effective.Attachments }
 
-// policiesOf returns what is at stake in the write; nil if nothing is, since there is no policy
+// stakeOf returns what is at stake in the write; nil if nothing is, since there is no policy
 // of a kind for which that may be.
-func (ev *requests) policiesOf(may func(*policykind.Kind) bool) *stake {
+func (ev *requests) stakeOf(may func(*policykind.Kind) bool) *stake {
 	kinds := ev.before.Populated()
 	if !slices.ContainsFunc(kinds, may) {
 		return nil
