@@ -19,7 +19,7 @@ type overrides struct {
 	held        []effective.Override // of the current pair
 	lost        map[lostOverrideKey]*lostOverride
 	own         map[policyRule]*lostOverride // that their own policy gives up, whether or not they hold
-	confirmed   map[*merge.Rule]bool      // overrides that requests are known to lose
+	confirmed   map[*merge.Rule]bool         // overrides that requests are known to lose
 	terminating terminating
 	prev        prevPair
 }
