@@ -67,11 +67,11 @@ type kindWalk struct {
 	waypoint *gateway.Gateway // of the service that is the root
 	unread   unread           // at the root
 	sharing  sharing
-	stack    stack   // of the current path
+	stack    stack // of the current path
 	// alternative walks the kind whose policies with the same rules count if they are closer,
 	// nil if there is none.
 	alternative *walk
-	last     *folded // of the previous path
+	last        *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
