@@ -24,6 +24,12 @@ type ProfileAttachment struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Annotation string `json:"annotation,omitempty"`
+	// InsteadOf is another kind of the group with the same rules. Policies of this kind are
+	// cluster-scoped, and the annotation names one where the namespace has none of the other
+	// kind with its name. Of two policies of these kinds with a rule, the closer one counts.
+	//
+	// +optional
+	InsteadOf string `json:"insteadOf,omitempty"`
 	// Through attaches a policy without a target to the objects that are attached by their
 	// parametersRef to a policy of another kind that names it.
 	//

@@ -254,4 +254,9 @@ type ImplicitTarget struct {
 	//
 	// +optional
 	One bool `json:"one,omitempty"`
+	// Label is a label of the policies that are attached so, with the value true. It
+	// defaults to all policies.
+	//
+	// +optional
+	Label string `json:"label,omitempty"`
 }

@@ -52,6 +52,7 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 	}
 	if why := k.sharing.reason(k, p, l); why != "" {
 		s.ignored, s.shared, s.held = append(s.ignored, p), why, s.held || l == gateway.LevelListener
+		s.several = s.several || k.kind.Order != nil && k.kind.Order.Equal
 		return
 	}
 	on := layer{merge.Layer{
@@ -131,6 +132,24 @@ func (k *kindWalk) buildStack(p *gateway.Path) {
 	}
 	k.exclude()
 	k.byPlace()
+	if k.alternative != nil {
+		k.yield(&k.alternative.kinds[0], p)
+	}
+}
+
+// yield ignores the policies with a rule that a closer one of an alternative kind sets.
+func (k *kindWalk) yield(o *kindWalk, p *gateway.Path) {
+	o.buildStack(p)
+	s := &k.stack
+	s.layers = slices.DeleteFunc(s.layers, func(l layer) bool {
+		i := slices.IndexFunc(o.stack.layers, func(c layer) bool {
+			return merge.Compare(l.Layer, c.Layer) < 0 && !l.Beside(&c.Layer) && rulesConflict(l.policy, c.policy)
+		})
+		if i >= 0 {
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("%s is closer and has the same rule", o.stack.layers[i].policy.Ref())
+		}
+		return i >= 0
+	})
 }
 
 // byPlace sets which rules of each policy have an effect at its place, in some kinds, and

@@ -67,11 +67,25 @@ type kindWalk struct {
 	waypoint *gateway.Gateway // of the service that is the root
 	unread   unread           // at the root
 	sharing  sharing
-	stack    stack   // of the current path
-	last     *folded // of the previous path
+	stack    stack // of the current path
+	// alternative walks the kind whose policies with the same rules count if they are closer,
+	// nil if there is none.
+	alternative *walk
+	last        *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
+	w := walkOf(e, v, kinds, b, visit)
+	for i, k := range kinds {
+		if o := v.Alternative(k); o != nil {
+			w.kinds[i].alternative = walkOf(e, v, []*policykind.Kind{o}, b, nil)
+		}
+	}
+	return w
+}
+
+// walkOf returns a walk without alternatives.
+func walkOf(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
@@ -102,6 +116,9 @@ func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 		k := &w.kinds[i]
 		route := k.on[gateway.LevelRoute][:0]
 		k.on, k.waypoint, k.unread = [gateway.LevelRoute + 1][]attachment{gateway.LevelRoute: route}, nil, unread{}
+		if k.alternative != nil {
+			k.alternative.enterRoot(r, listeners)
+		}
 	}
 	w.enter(gateway.LevelMesh, api.Ref{Kind: gateway.KindMesh}, w.kinds)
 	if r.service != nil {
@@ -156,6 +173,12 @@ func listenerPath(d gateway.ListenerMatch) gateway.Path {
 
 // enterRoute makes a route the current one, and looks up the policies on it.
 func (w *walk) enterRoute(r *gateway.Route) {
+	for i := range w.kinds {
+		if o := w.kinds[i].alternative; o != nil {
+			o.keepsRoutes = w.keepsRoutes
+			o.enterRoute(r)
+		}
+	}
 	if w.namespaceLevel {
 		w.enter(gateway.LevelRouteNamespace, (&gateway.Namespace{Name: r.Namespace}).Ref(), w.kinds)
 	}

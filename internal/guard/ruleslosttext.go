@@ -190,7 +190,7 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), l.attachAdvice()
 		}
 		switch {
-		case t.Refused != "":
+		case t.Refused != "" && old.Kind.Attachment.InsteadOf == "":
 			advice = "keep the ReferenceGrant to keep " + l.kept()
 		case t.By != nil:
 			advice = fmt.Sprintf("to keep %s, repeat it in %s, or leave this target out there", l.kept(), t.By.Key())

@@ -44,7 +44,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	p.Deleting = metadata["deletionTimestamp"] != nil || len(p.Owners) > 0
-	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version}
+	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version, labels: u.GetLabels()}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
 	if k.Content == wholeObject {
@@ -80,6 +80,7 @@ type reader struct {
 	kind    *Kind
 	policy  *Policy
 	version string // the API version of the object
+	labels  map[string]string
 	errs    field.ErrorList
 	limits  ratelimit.Budget // of the rules that bind
 }

@@ -105,6 +105,7 @@ func (r *reader) widen() {
 func (r *reader) addImplicitTarget(root *field.Path, given bool) {
 	t := r.kind.Targets
 	switch {
+	case t.Implicit != nil && t.Implicit.Label != "" && r.labels[t.Implicit.Label] != "true":
 	case t.Implicit == nil && (r.kind.Attaches() || r.kind.Source == Label && !given):
 	case t.Implicit == nil && r.kind.Source == Label: // its targets may be in fields that are not known
 		r.policy.Unread = fmt.Sprintf("it has no readable target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))

@@ -78,11 +78,23 @@ func (v *View) AttachedThrough(kind api.PolicyKind) []api.PolicyKind {
 func (v *View) DependentKinds(kind api.PolicyKind) []api.PolicyKind {
 	out := v.AttachedThrough(kind)
 	for _, k := range v.Kinds() {
-		if k.Beside() == kind {
+		if k.Beside() == kind || v.Alternative(k) != nil && v.Alternative(k).Ref() == kind {
 			out = append(out, k.Ref())
 		}
 	}
 	return out
+}
+
+// Alternative returns the kind whose policies are attached where there is none of a kind, or
+// the other way around; nil if there is none.
+func (v *View) Alternative(k *policykind.Kind) *policykind.Kind {
+	i := slices.IndexFunc(v.attached, func(o *policykind.Kind) bool {
+		return o.Group == k.Group && (o.Kind == k.Attachment.InsteadOf || o.Attachment.InsteadOf == k.Kind)
+	})
+	if i < 0 {
+		return nil
+	}
+	return v.attached[i]
 }
 
 // referrers returns the objects that refer to a policy, if its content decides what else
@@ -131,6 +143,12 @@ func (v *View) annotated(object api.Ref, annotations map[string]string, yield fu
 				to.Namespace, to.Name, t.Grant = strings.TrimSpace(namespace), strings.TrimSpace(own), true
 				if !v.Granted(object.PolicyKind(), object.Namespace, to) {
 					t.Refused = NoGrant(object, to)
+				}
+			}
+			if k.Attachment.InsteadOf != "" {
+				first := api.Ref{Group: k.Group, Kind: k.Attachment.InsteadOf, Namespace: to.Namespace, Name: to.Name}
+				if to.Namespace = ""; v.Get(first) != nil {
+					t.Refused = fmt.Sprintf("%s of %s names %s", name, object, first)
 				}
 			}
 			if !yield(to, t) {

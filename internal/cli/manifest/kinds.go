@@ -90,10 +90,13 @@ func (k *Kinds) Reads(ref api.PolicyKind) bool {
 }
 
 // ClusterScoped reports whether a kind is cluster-scoped. A policy kind is
-// namespaced unless its definition says otherwise.
+// namespaced unless its definition, or its profile, says otherwise.
 func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	if d := k.DefinitionOf(ref); d != nil {
 		return !d.Namespaced
+	}
+	if p := k.Of(ref); p != nil && p.Attachment.InsteadOf != "" {
+		return true
 	}
 	return ref == KindCRD || ref == policykind.KindProfile || ref == constraint.ClusterKind || gateway.ClusterScoped(ref)
 }
