@@ -79,9 +79,9 @@ func (o Options) withDefaults() Options {
 // rules returns the parts of o that decide on rotation.
 func (o Options) rules() rotationRules {
 	return rotationRules{
-		name:         o.SecretName,
-		caValidity:   o.CAValidity,
-		leafValidity: o.LeafValidity,
+		name:           o.SecretName,
+		caValidity:     o.CAValidity,
+		leafValidity:   o.LeafValidity,
 		publishTimeout: publishTimeout(o.CAValidity),
 		// A new leader may be one poll behind, and publish an older bundle again
 		// until it has read the Secret.
