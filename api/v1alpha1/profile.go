@@ -419,7 +419,8 @@ type IgnoredRules struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Rules []string `json:"rules"`
-	// Route is the kind of the routes on whose paths they have no effect.
+	// Route is the kind of the routes on whose paths they have no effect, nor on listeners
+	// for such routes.
 	//
 	// +optional
 	Route string `json:"route,omitempty"`

@@ -75,12 +75,12 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	By StrategyBy `json:"by,omitempty"`
-	// PatchOn lists kinds of routes on whose paths all policies are merged by the strategy
-	// patch. It requires by: lower.
+	// MergeOn lists kinds of routes on whose paths all policies are merged by their
+	// top-level fields. It requires by: lower.
 	//
 	// +listType=atomic
 	// +optional
-	PatchOn []string `json:"patchOn,omitempty"`
+	MergeOn []string `json:"mergeOn,omitempty"`
 	// WholeLists lists the values of these fields with which a policy replaces lists whole:
 	// neither lists nor the keys of groups apply to its rules.
 	//

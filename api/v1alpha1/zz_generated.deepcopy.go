@@ -785,8 +785,8 @@ func (in *ProfileStrategy) DeepCopyInto(out *ProfileStrategy) {
 			(*out)[key] = val
 		}
 	}
-	if in.PatchOn != nil {
-		in, out := &in.PatchOn, &out.PatchOn
+	if in.MergeOn != nil {
+		in, out := &in.MergeOn, &out.MergeOn
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -169,6 +169,8 @@ func (k *kindWalk) byPlace() {
 	at := policykind.Place{Merged: len(all) > 1, Port: port, Beside: k.hasBeside()}
 	if r := s.path.Route; r != nil {
 		at.Route, at.Unserved = r.Kind, s.path.Rule >= 0 && len(r.Rules[s.path.Rule].Backends) == 0
+	} else if l := s.path.Listener; l != nil && len(l.Kinds) > 0 {
+		at.Route = l.Kinds[0]
 	}
 	refused := k.refused(all, at.Route)
 	s.layers = all[:0]
@@ -436,9 +438,9 @@ func (s *stack) decideFromBelow(k *policykind.Kind, onFields bool) {
 		return
 	}
 	s.sort()
-	if s.path.Route != nil && slices.Contains(k.Strategy.PatchOn, s.path.Route.Kind) {
+	if s.path.Route != nil && slices.Contains(k.Strategy.MergeOn, s.path.Route.Kind) {
 		for i := range s.layers {
-			s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
+			s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Merge}
 		}
 		return
 	}

@@ -267,8 +267,8 @@ func (c *compiler) strategies() {
 		k.spellings[spelling] = s
 	}
 	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
-	if len(k.Strategy.PatchOn) > 0 && k.Strategy.By != api.StrategyByLower {
-		c.forbidden(at.Child("patchOn"), "requires by: lower")
+	if len(k.Strategy.MergeOn) > 0 && k.Strategy.By != api.StrategyByLower {
+		c.forbidden(at.Child("mergeOn"), "requires by: lower")
 	}
 }
 
@@ -327,6 +327,7 @@ func (c *compiler) ignoreOn() {
 			c.invalid(c.spec.Child("ports"), k.Ports, "must be the path of one of spec.lists")
 		}
 	}
+	k.ignoringRoutes = slices.Clone(k.Strategy.MergeOn)
 	two := false // other kinds
 	for i, e := range k.IgnoreOn {
 		at := at.Index(i)

@@ -52,7 +52,7 @@ type Kind struct {
 	direction        fieldPath      // the field of their items
 	portItems        fieldPath      // Ports
 	ignoredOn        [][]subtree    // the rules of IgnoreOn
-	ignoringRoutes   []string       // the kinds of routes in it
+	ignoringRoutes   []string       // the kinds of routes in it and in MergeOn
 	beside           api.PolicyKind // the other kind in it
 	ignoresMerged    bool           // it has Merged
 	ignoresListener  bool           // it has Listener or AboveListener

@@ -10,7 +10,7 @@ import (
 )
 
 // Place is where a policy is on a path, as far as it decides which of its rules have an effect
-// there, in kinds with Ports or IgnoreOn.
+// there, in kinds with Ports, IgnoreOn or MergeOn.
 type Place struct {
 	// Route is the kind of the route, "" if the path has none.
 	Route string
@@ -28,7 +28,7 @@ type Place struct {
 
 // HasPlaces reports whether the place of a policy of the kind decides which of its rules have
 // an effect.
-func (k *Kind) HasPlaces() bool { return len(k.IgnoreOn) > 0 || k.Ports != "" }
+func (k *Kind) HasPlaces() bool { return len(k.ignoringRoutes) > 0 || len(k.IgnoreOn) > 0 || k.Ports != "" }
 
 // Beside returns the other kind whose policies on a backend decide which rules have an effect
 // there, zero for none.
@@ -165,8 +165,25 @@ func (r *reader) partAt(at Place) []merge.Rules {
 	}
 	for i := range part {
 		part[i].Rules = slices.DeleteFunc(slices.Clone(part[i].Rules), ignored)
+		if slices.Contains(k.Strategy.MergeOn, at.Route) {
+			part[i].Rules = k.byField(part[i].Rules)
+		}
 	}
 	return part
+}
+
+// byField returns a rule for each top-level field of rules.
+func (k *Kind) byField(rules []merge.Rule) []merge.Rule {
+	all := merge.Result{Rules: make([]merge.Effective, len(rules))}
+	for i, rule := range rules {
+		all.Rules[i].Rule = &rule
+	}
+	spec := k.Shape(all.Spec())
+	out := make([]merge.Rule, 0, len(spec))
+	for _, name := range sortedKeys(spec) {
+		out = append(out, merge.Rule{Key: merge.KeyOf(name), Value: spec[name]})
+	}
+	return out
 }
 
 // isOn reports whether a target of the policy is of a kind, "" for any.
