@@ -104,6 +104,8 @@ func missingTrait(k *policykind.Kind, p *gateway.Path) string {
 			return "listeners without a hostname"
 		case trait == api.ListenerTLS && !p.Listener.TerminatesTLS():
 			return "listeners that do not terminate TLS"
+		case trait == api.ListenerTLS && !p.Listener.OwnCertificates:
+			return "listeners without certificateRefs, all of their namespace"
 		}
 	}
 	return ""

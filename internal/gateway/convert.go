@@ -44,7 +44,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 		Class: string(g.Spec.GatewayClassName),
 	}
 	for i := range g.Spec.Listeners {
-		out.Listeners = append(out.Listeners, listener(&g.Spec.Listeners[i]))
+		out.Listeners = append(out.Listeners, listener(&g.Spec.Listeners[i], g.Namespace))
 	}
 	if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
 		p := i.ParametersRef
@@ -74,7 +74,7 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 		out.Unread = of
 	}
 	for i := range s.Spec.Listeners {
-		out.Listeners = append(out.Listeners, listener(new(gatewayv1.Listener(s.Spec.Listeners[i]))))
+		out.Listeners = append(out.Listeners, listener(new(gatewayv1.Listener(s.Spec.Listeners[i])), s.Namespace))
 	}
 	return out
 }
@@ -113,7 +113,7 @@ func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
 	return out
 }
 
-func listener(l *gatewayv1.Listener) Listener {
+func listener(l *gatewayv1.Listener, namespace string) Listener {
 	out := Listener{Name: intern(string(l.Name)), Port: l.Port, Protocol: string(l.Protocol), Namespaces: NamespaceRule{Same: true}}
 	if l.Hostname != nil {
 		out.Hostname = strings.ToLower(string(*l.Hostname))
@@ -126,6 +126,9 @@ func listener(l *gatewayv1.Listener) Listener {
 		}
 	}
 	out.Passthrough = passesThrough(l.TLS)
+	out.OwnCertificates = l.TLS != nil && len(l.TLS.CertificateRefs) > 0 && !slices.ContainsFunc(l.TLS.CertificateRefs, func(ref gatewayv1.SecretObjectReference) bool {
+		return ref.Namespace != nil && string(*ref.Namespace) != namespace
+	})
 	out.Kinds, out.AnyKind = routeKinds(l.Protocol, out.Passthrough, kinds)
 	return out
 }

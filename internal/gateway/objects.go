@@ -164,6 +164,8 @@ type Listener struct {
 	Protocol string
 	// Passthrough is set if the listener does not terminate TLS.
 	Passthrough bool
+	// OwnCertificates is set if it has certificates, all of the namespace of its parent.
+	OwnCertificates bool
 	// Namespaces is allowedRoutes.namespaces.
 	Namespaces NamespaceRule
 	// Kinds are the kinds of routes that the listener allows; AnyKind is set if its

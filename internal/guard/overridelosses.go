@@ -113,7 +113,11 @@ func (ev *overrides) addOwnLosses() {
 	if ev.old == nil || ev.old.Invalid != nil {
 		return
 	}
-	for o, b := range effective.OverrideBlocks(&merge.Layer{Policy: &ev.old.Policy}) {
+	layer := merge.Layer{Policy: &ev.old.Policy}
+	if slices.ContainsFunc(ev.before.Targets(ev.old), func(t policykind.Target) bool { return t.Ref.Kind == gateway.KindGatewayClass }) {
+		layer.As = ev.old.BareOverrides
+	}
+	for o, b := range effective.OverrideBlocks(&layer) {
 		for i := range b.Rules {
 			if o.Rule = &b.Rules[i]; !o.EmptyMap { // that replaces nothing
 				ev.addOwnLoss(o)
@@ -138,8 +142,7 @@ func (ev *overrides) addOwnLoss(o effective.Override) {
 }
 
 // givenUp returns how the policy that is written gives up an override of its own, wherever
-// it is attached: givenUpRule, or what the write does to it; "" if it keeps it. How a bare
-// block is read does not depend on the policy where its override is one.
+// it is attached: givenUpRule, or what the write does to it; "" if it keeps it.
 func (ev *overrides) givenUp(o effective.Override) string {
 	if ev.policy == nil || ev.policy.Invalid != nil {
 		return givenUpRule
@@ -147,7 +150,7 @@ func (ev *overrides) givenUp(o effective.Override) string {
 	how := givenUpRule
 	for i := range ev.policy.Blocks {
 		b := &ev.policy.Blocks[i]
-		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		bare := b.Block == merge.Bare && o.Block == merge.Bare && (ev.policy.BareOverrides != nil) == (ev.old.BareOverrides != nil)
 		if !bare && b.Block != merge.Overrides {
 			continue
 		}

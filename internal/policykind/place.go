@@ -28,7 +28,9 @@ type Place struct {
 
 // HasPlaces reports whether the place of a policy of the kind decides which of its rules have
 // an effect.
-func (k *Kind) HasPlaces() bool { return len(k.ignoringRoutes) > 0 || len(k.IgnoreOn) > 0 || k.Ports != "" }
+func (k *Kind) HasPlaces() bool {
+	return len(k.ignoringRoutes) > 0 || len(k.IgnoreOn) > 0 || k.Ports != ""
+}
 
 // Beside returns the other kind whose policies on a backend decide which rules have an effect
 // there, zero for none.
