@@ -7,6 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
