@@ -41,6 +41,11 @@ func (e *Effective) OverridesInForce() []*HeldRules {
 	return e.heldAmong(func(merge.Key) bool { return true })
 }
 
+// Holds reports whether it weakens the override with a key.
+func (w *Weakener) Holds(k merge.Key) bool {
+	return (w.Except == (merge.Key{}) || !w.Except.Holds(k)) && slices.ContainsFunc(w.HeldRules.Rules, func(r *merge.Effective) bool { return r.Key == k })
+}
+
 // Weakens returns those of the rules that are weakened, in two parts: all except the
 // consecutive ones of one alternative. The rules are sorted by key and among HeldRules.
 func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effective) {

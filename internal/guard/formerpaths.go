@@ -89,24 +89,15 @@ func (ev *successors) counterparts(of *effective.Effective, s gateway.Served, af
 	return slices.DeleteFunc(paths, func(e *effective.Effective) bool { return !sameBackend(&e.Path, &of.Path) }), err
 }
 
-// continuedElsewhere returns the pair of a path that ends and of a new one of its route at
-// another gateway, listener or Service, which the write attaches the route to instead:
-// clients follow their service. Any other pair stays as it is.
-func (ev *successors) continuedElsewhere(p effective.Pair) (effective.Pair, error) {
+// continuedElsewhere returns the pair of a path that ends and of a new one of its route, and
+// whether the route is still at the port of the path. Any other pair stays as it is.
+func (ev *successors) continuedElsewhere(p effective.Pair) (continued effective.Pair, stays bool, err error) {
 	if _, ok := ev.change.Object().(*gateway.Gateway); ok || p.After != nil || !ev.editsRouting() || !readsRequests(&p.Before.Path) {
-		return p, nil
+		return p, false, nil
 	}
-	s, err := ev.candidatesFor(p.Before)
-	if s == nil || err != nil {
-		return p, err
-	}
-	var fresh []*effective.Effective
-	for _, y := range s.after {
-		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(p.Before.Path, y.Path, gateway.LevelGateway, false) && sameBackend(&y.Path, &p.Before.Path) {
-			fresh = append(fresh, y)
-		}
-	}
-	return withChange(p, fresh), nil
+	fresh, stays, err := ev.newPaths(p.Before, gateway.LevelGateway)
+	fresh = slices.DeleteFunc(fresh, func(y *effective.Effective) bool { return !sameBackend(&y.Path, &p.Before.Path) })
+	return withChange(p, fresh), stays, err
 }
 
 // withChange returns a pair with another path for the one that it lacks: the first with which

@@ -154,9 +154,11 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 		c.keep(s.Effective, o.Policy)
 		return nil
 	}
-	var err error
-	if s.unsure, err = c.keptInstead(o, s.by); err != nil {
-		return err
+	if s.unsure == "" {
+		var err error
+		if s.unsure, err = c.keptInstead(o, s.by); err != nil {
+			return err
+		}
 	}
 	c.ev.addLostOverride(o, c.paths.Before, s, unbound)
 	return nil

@@ -59,7 +59,9 @@ func (ev *overrides) addLostOverride(o effective.Override, was *effective.Effect
 	own := !ev.deletedWithOwner && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 	var substitutes []*merge.Policy
 	if unboundReason == "" {
-		substitutes = ev.terminating.remaining(o, was, s.Effective, s.Substitutes(o))
+		substitutes = slices.DeleteFunc(ev.terminating.remaining(o, was, s.Effective, s.Substitutes(o)), func(p *merge.Policy) bool {
+			return weakensSubstitute(o, was, s.Effective, p)
+		})
 		for _, p := range substitutes {
 			key.substituteNames += was.Ref(p).Key() + " "
 		}
@@ -78,6 +80,21 @@ func (ev *overrides) addLostOverride(o effective.Override, was *effective.Effect
 	}
 	l.addPath(ev.pairs)
 	return l
+}
+
+// weakensSubstitute reports whether the same override of another policy has less effect than
+// it had: something gates it there, is sufficient instead of it, or is bound in its place.
+func weakensSubstitute(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
+	bound, b := was.Bound().Holds(o), is.Bound()
+	if o.Policy = by; bound && b != nil && !b.Holds(o) && (b.Holder() < 0 || !b.Overrides(b.Rules[b.Holder()], o.Level-1)) {
+		return true
+	}
+	before := was.Weakeners()
+	return slices.ContainsFunc(is.Weakeners(), func(w effective.Weakener) bool {
+		return w.HeldRules.Policy.Same(by) && w.Holds(o.Key) && !slices.ContainsFunc(before, func(x effective.Weakener) bool {
+			return x.By.Key == w.By.Key && x.Gate == w.Gate && x.Holds(o.Key) && merge.Equal(x.By.Value, w.By.Value)
+		})
+	})
 }
 
 // ofNeighbor reports whether an override is attached to a route, or below it, and what is

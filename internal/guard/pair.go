@@ -18,6 +18,15 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if err != nil {
 		return err
 	}
+	if byRequests.After != p.After && !byRequests.Changed() { // its clients may follow the route
+		continued, stays, err := ev.continuedElsewhere(p)
+		if err != nil {
+			return err
+		}
+		if continued.After != nil && continued.Changed() && !stays {
+			byRequests = p
+		}
+	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
 		ev.prev.changed = byRequests.Changed()
 		ev.ruleLosses.noteFollowed(byRequests)
@@ -74,7 +83,7 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 	if p.Unreached = ev.reach.notReached(p); p.Unreached != ev.prev.unreached {
 		again, ev.prev.unreached = false, p.Unreached
 	}
-	continued, err := ev.continuedElsewhere(p)
+	continued, _, err := ev.continuedElsewhere(p)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 //
 // At the port of the path, requests decide. Requests that nothing serves there any more
 // may come in by another port or gateway that the route is on after the write, or by a
-// parent of an unsupported kind: clients follow their service.
+// parent of an unsupported kind: clients follow their service. So they may where other routes
+// serve their requests and the route is there no more: that is unsure.
 func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := &p.Before.Path
 	if x.Virtual != nil || ev.after.Kind(p.Before.Kind.Ref()) == nil {
@@ -36,7 +37,16 @@ func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]su
 		}
 	}
 	out, ends, err := ev.requestSuccessors(p, o)
-	if err != nil || !ends {
+	if err != nil || !ends && (p.After != nil || x.Gateway == nil) {
+		return out, err
+	}
+	if !ends {
+		elsewhere, stays, err := ev.newPaths(p.Before, o.Level)
+		for _, y := range elsewhere {
+			if !stays {
+				out = append(out, successor{Effective: y, unsure: unsureFollows})
+			}
+		}
 		return out, err
 	}
 	elsewhere, err := ev.successorsByName(p, o)
@@ -47,6 +57,26 @@ func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]su
 		}
 	}
 	return out, err
+}
+
+// unsureFollows is why clients may not follow a route to another port or gateway.
+const unsureFollows = "other routes serve its requests where it was, and its clients may follow it or not"
+
+// newPaths returns the new paths of the route of a path which ends, at other gateways,
+// listeners or Services: clients follow their service. stays is set if the route is still at
+// the port of the path.
+func (ev *successors) newPaths(x *effective.Effective, level gateway.Level) (out []*effective.Effective, stays bool, err error) {
+	s, err := ev.candidatesFor(x)
+	if s == nil || err != nil {
+		return nil, false, err
+	}
+	for _, y := range s.after {
+		stays = stays || samePort(&x.Path, &y.Path)
+		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(x.Path, y.Path, level, false) {
+			out = append(out, y)
+		}
+	}
+	return out, stays, nil
 }
 
 // endsAtListener reports whether a path ends at a listener.
