@@ -268,7 +268,7 @@ func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 	}
 	var best *indexed
 	consider := func(m *indexed) {
-		r.memo.work += m.match.cost
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+m.match.cost
 		if m.match.takes(q) && (best == nil || r.precedes(m, best)) {
 			best = m
 		}
@@ -279,7 +279,7 @@ func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 		parts = parts[:1]
 	}
 	for _, p := range parts {
-		r.memo.looked += p.metBy(q, consider)
+		p.metBy(q, consider)
 	}
 	if best == nil {
 		return Served{Listener: x.listeners[0], Hostname: x.hostname}
@@ -315,13 +315,13 @@ func (r *matching) precedes(a, b *indexed) bool {
 func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
-		r.memo.work++
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+1
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}
 	}
 	for _, p := range x.partsFor(m.segment) {
-		r.memo.looked += p.compatible(m, collect)
+		p.compatible(m, collect)
 	}
 	return out
 }

@@ -206,12 +206,6 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	if !matters {
 		return true
 	}
-	start := s.steps()
-	defer func() {
-		if s.limits.Steps != nil {
-			*s.limits.Steps += s.steps() - start
-		}
-	}()
 	c := contest{e, own, other, at, to, flip}
 	if s.spent() {
 		return s.skip(&c)

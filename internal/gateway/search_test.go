@@ -194,7 +194,7 @@ func searchSteps(t *testing.T, known map[string]*gateway.Route, was, is []fullRo
 		return compile([]fullRoute{*r})
 	}
 	steps := 0
-	limits := gateway.MoveLimits{Steps: &steps, Policies: policies, AtStake: func(from, to any) bool { return from != to }}
+	limits := gateway.MoveLimits{Work: &steps, Policies: policies, AtStake: func(from, to any) bool { return from != to }}
 	a, b := router(was), router(is)
 	for m := range gateway.Moves(a, b, changed(before), changed(after), limits) {
 		require.False(t, m.Unsearched)
@@ -282,7 +282,7 @@ func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			steps := 0
 			limits := gateway.MoveLimits{
-				Steps:    &steps,
+				Work:     &steps,
 				Policies: func(s gateway.Served, _ bool) any { return s.Route.Name == "own" },
 				AtStake:  func(from, to any) bool { return from != to },
 			}

@@ -19,9 +19,9 @@ type requests struct {
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]flow // nil if the write cannot move any
 	stake    *stake               // nil until it is asked for
-	// steps is how many matches were looked at, and work what that cost; unsureWork is that
-	// of requests that move in few implementations.
-	steps, work, unsureWork int
+	// work is what the search costs; unsureWork is that of requests that move in few
+	// implementations.
+	work, unsureWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations
@@ -165,7 +165,7 @@ func (ev *requests) trackRequests() error {
 // moveLimits returns the limits of a search for moves that may take an override from
 // requests, and whether any may.
 func (ev *requests) moveLimits() (limits gateway.MoveLimits, matters bool) {
-	limits = gateway.MoveLimits{Known: ev.knows, Steps: &ev.steps, Work: &ev.work}
+	limits = gateway.MoveLimits{Known: ev.knows, Work: &ev.work}
 	if ev.everyKindUnlisted {
 		return limits, true
 	}
@@ -413,7 +413,7 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	at.arrivals = make(arrivals)
 	var err error
 	plain := at.under(gateway.Reading{})
-	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.steps, Work: &ev.work}, &err) {
+	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Work: &ev.work}, &err) {
 		to := placeOfServed(m.To)
 		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
 		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
