@@ -36,8 +36,6 @@ type attachments struct {
 
 // routerMemo has answers of a router.
 type routerMemo struct {
-	served    map[string]Served
-	listeners map[listenerKey][]*ListenerMatch
 	hostnames map[hostnameAt]bool    // whether a route is there
 	oldest    map[hostnameAt]*Route  // by host
 	hosts     map[hostKey]*hostIndex // under all readings
@@ -89,8 +87,8 @@ func remember[K comparable, V any](memo map[K]V, key K, answer V) V {
 
 func newRouterMemo() *routerMemo {
 	return &routerMemo{
-		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		oldest: make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
+		hostnames: make(map[hostnameAt]bool),
+		oldest:    make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 }
 
@@ -200,17 +198,7 @@ func (r *attachments) ListenersAt(p *Path) []ListenerMatch {
 // listenersFor returns the listeners that a request can come in by, the most specific
 // hostname first: only that one unless listeners share their routes.
 func (r *attachments) listenersFor(q *Request) []*ListenerMatch {
-	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
-	if q.Transport == TransportTLS {
-		key.host = q.sni()
-	}
-	if known, ok := r.memo.listeners[key]; ok {
-		return known
-	}
-	return remember(r.memo.listeners, key, r.findListeners(key))
-}
-
-func (r *attachments) findListeners(key listenerKey) []*ListenerMatch {
+	key := q.listenerKey()
 	var out []*ListenerMatch
 	for i := range r.listeners {
 		l := &r.listeners[i]

@@ -146,16 +146,13 @@ func (q *Request) String() string {
 	return b.String()
 }
 
-// key identifies the request.
-func (q *Request) key() string {
-	parts := []string{string(q.Transport), strconv.Itoa(int(q.Port)), q.Host, q.ServerName, q.Method, q.Path, strconv.FormatBool(q.GRPC), q.Client}
-	for _, fields := range [][]Field{q.Query, q.Headers} {
-		parts = append(parts, "")
-		for _, f := range fields {
-			parts = append(parts, f.Name, f.Value)
-		}
+// listenerKey returns what the listeners of the request are chosen by.
+func (q *Request) listenerKey() listenerKey {
+	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
+	if q.Transport == TransportTLS {
+		key.host = q.sni()
 	}
-	return strings.Join(parts, "\x00")
+	return key
 }
 
 func (q *Request) defaultPort() int32 {

@@ -195,11 +195,11 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	q := e.Listener.request(host)
 	to := other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(own.listenersFor(q), e.Listener.Same) {
+	if len(to.sources) == 0 {
 		return true
 	}
 	at := own.indexFor(q)
-	if (own.reading.OwnHostnames || host != e.Hostname) && at.find(e.match) == nil {
+	if !slices.ContainsFunc(at.listeners, e.Listener.Same) || (own.reading.OwnHostnames || host != e.Hostname) && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)
