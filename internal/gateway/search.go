@@ -26,8 +26,8 @@ type Move struct {
 	before, after *Router
 }
 
-// NewMove returns where a request goes before and after a change.
-func NewMove(q *Request, before, after *Router) Move {
+// newMove returns where a request goes before and after a change.
+func newMove(q *Request, before, after *Router) Move {
 	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
 }
 
@@ -386,7 +386,7 @@ func (s *search) try(e, f Served) bool {
 	}
 	var m Move
 	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
-		if m = NewMove(q, s.before, s.after); !m.From.Same(e) {
+		if m = newMove(q, s.before, s.after); !m.From.Same(e) {
 			return m.From.match, false
 		}
 		return m.To.match, m.To.Same(f)
@@ -420,7 +420,7 @@ func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 		}
 		other := *q
 		other.setHost(h)
-		if m := NewMove(&other, s.before, s.after); m.From.Same(e) && m.To.Same(f) && !s.yield(m) {
+		if m := newMove(&other, s.before, s.after); m.From.Same(e) && m.To.Same(f) && !s.yield(m) {
 			return false
 		}
 	}

@@ -317,11 +317,9 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 		return out
 	}
 	for r := range at.readings(x.Route) {
-		for w := range r.witnesses(x) {
-			out.undecided = out.undecided || w.Request == nil && !w.Unsearched && r.why == ""
-			if w.Request == nil || r.after == nil { // it is not known, or there is no gateway
-				out.ends = true
-			} else if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route == nil {
+		for m := range r.witnesses(x) {
+			out.undecided = out.undecided || m.Request == nil && !m.Unsearched && r.why == ""
+			if m.To.Route == nil { // or it is not known
 				out.ends = true
 			} else {
 				out.to = addFlow(out.to, at.flow(m, r.why))
@@ -329,11 +327,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 		}
 	}
 	for with, without := range at.fallBacks(x.Route) {
-		for w := range with.witnesses(x) {
-			if w.Request == nil {
-				continue
-			}
-			if m := gateway.NewMove(w.Request, with.before, with.after); m.To.Route != nil && without.leaves(m) {
+		for m := range with.witnesses(x) {
+			if m.To.Route != nil && without.leaves(m) {
 				out.to = addFlow(out.to, flow{Move: m, unsure: unsureHostname})
 			}
 		}
@@ -341,8 +336,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 	return out
 }
 
-// witnesses yields requests of a path before the write.
-func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Witness] {
+// witnesses yields requests of a path before the write, and where they go.
+func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Move] {
 	return r.before.Witnesses(x, r.after)
 }
 
@@ -371,11 +366,11 @@ func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 		}
 	}
 	for r := range at.readings(x.Route, y.Route) {
-		for w := range r.witnesses(x) {
-			if w.Request == nil {
-				return flow{Move: gateway.Move{Unsearched: w.Unsearched}}, true
+		for m := range r.witnesses(x) {
+			if m.Request == nil {
+				return flow{Move: gateway.Move{Unsearched: m.Unsearched}}, true
 			}
-			if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route != nil && m.To.IsOn(y) {
+			if m.To.Route != nil && m.To.IsOn(y) {
 				return flow{Move: m}, true
 			}
 		}
@@ -443,8 +438,8 @@ func (ev *requests) editsRouting() bool {
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
 func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for w := range at.after.Witnesses(y, at.before) {
-		if w.Request == nil || at.before.Route(w.Request).Route == nil {
+	for m := range at.after.Witnesses(y, at.before) {
+		if m.To.Route == nil { // or it is not known
 			return true
 		}
 	}
