@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -179,10 +180,7 @@ func (x *matchIndex) above(key pathKey, visit func(*pathGroup)) {
 
 func (x *matchIndex) sorted() []pathKey {
 	if x.literals == nil {
-		for k := range x.groups {
-			x.literals = append(x.literals, k)
-		}
-		slices.SortFunc(x.literals, func(a, b pathKey) int { return strings.Compare(a.text, b.text) })
+		x.literals = slices.SortedFunc(maps.Keys(x.groups), func(a, b pathKey) int { return strings.Compare(a.text, b.text) })
 	}
 	return x.literals
 }
