@@ -89,12 +89,7 @@ func hostnamesFor(host string) []string {
 		return []string{""}
 	}
 	out := append(make([]string, 0, strings.Count(host, ".")+2), host)
-	rest := strings.TrimPrefix(host, "*.")
-	if rest != host {
-		_, rest, _ = strings.Cut(rest, ".")
-	} else {
-		_, rest, _ = strings.Cut(host, ".")
-	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(host, "*."), ".")
 	for rest != "" {
 		out = append(out, "*."+rest)
 		_, rest, _ = strings.Cut(rest, ".")
@@ -124,11 +119,9 @@ func hostnameTakes(hostname, name string) bool {
 
 // compareHostnames orders hostnames that match one name: the most specific one first.
 func compareHostnames(a, b string) int {
-	_, wildA := strings.CutPrefix(a, "*")
-	_, wildB := strings.CutPrefix(b, "*")
 	return cmp.Or(
 		cmp.Compare(boolRank(a == ""), boolRank(b == "")),
-		cmp.Compare(boolRank(wildA), boolRank(wildB)),
+		cmp.Compare(boolRank(strings.HasPrefix(a, "*")), boolRank(strings.HasPrefix(b, "*"))),
 		cmp.Compare(len(b), len(a)),
 	)
 }

@@ -276,11 +276,16 @@ func (ev *requests) from(p *gateway.Path) []flow {
 	if at == nil || at.before == nil {
 		return nil
 	}
-	var out []flow
-	for _, l := range at.before.ListenersAt(p) {
+	return ofRules(ev.moves, at.before, p)
+}
+
+// ofRules returns what is known of the rules of a path.
+func ofRules[T any](known map[rulePlace][]T, router *gateway.Router, p *gateway.Path) []T {
+	var out []T
+	for _, l := range router.ListenersAt(p) {
 		for rule := range p.Route.Rules {
 			if p.Rule < 0 || p.Rule == rule {
-				out = append(out, ev.moves[placeOf(&l, p.Route, rule)]...)
+				out = append(out, known[placeOf(&l, p.Route, rule)]...)
 			}
 		}
 	}
@@ -379,25 +384,12 @@ func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 		return flow{}, false
 	}
 	arrivals, err := ev.arrivalsAt(at) // also where no policy differs
-	i := slices.IndexFunc(arrivals.to(at, y), func(from gateway.Served) bool { return from.IsOn(x) })
+	i := slices.IndexFunc(ofRules(arrivals, at.after, y), func(from gateway.Served) bool { return from.IsOn(x) })
 	return flow{Move: gateway.Move{Unsearched: at.arrivalsUnknown}}, i >= 0 || err != nil
 }
 
 // arrivals are the rules from which requests move, by the rule to which they do.
 type arrivals map[rulePlace][]gateway.Served
-
-// to returns the rules from which requests move to the rules of a path.
-func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
-	var out []gateway.Served
-	for _, l := range at.after.ListenersAt(y) {
-		for rule := range y.Route.Rules {
-			if y.Rule < 0 || y.Rule == rule {
-				out = append(out, a[placeOf(&l, y.Route, rule)]...)
-			}
-		}
-	}
-	return out
-}
 
 // arrivalsAt finds the requests that the write moves between the rules at a gateway,
 // whatever policies apply to them.
