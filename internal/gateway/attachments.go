@@ -152,8 +152,8 @@ func (r *attachments) attached(l *ListenerMatch, route *Route) bool {
 	return l.Accepts(route, namespaceLabels)
 }
 
-// ListenersOf yields the listeners that accept a route.
-func (r *attachments) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
+// listenersOf yields the listeners that accept a route.
+func (r *attachments) listenersOf(route *Route) iter.Seq[*ListenerMatch] {
 	return func(yield func(*ListenerMatch) bool) {
 		for i := range r.listeners {
 			if l := &r.listeners[i]; r.attached(l, route) && !yield(l) {
@@ -167,7 +167,7 @@ func (r *attachments) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
 // rule.
 func (r *attachments) CountPaths(route *Route) int {
 	n := 0
-	for range r.ListenersOf(route) {
+	for range r.listenersOf(route) {
 		n += max(1, len(route.Rules))
 	}
 	return n
@@ -297,7 +297,7 @@ func (r *attachments) findShared() bool {
 		}
 		for j := range r.listeners[:i] {
 			a, b := r.listeners[i].Listener, r.listeners[j].Listener
-			if a.SamePort(b) && HostnamesIntersect(a.Hostname, b.Hostname) {
+			if a.SamePort(b) && hostnamesIntersect(a.Hostname, b.Hostname) {
 				return true
 			}
 		}

@@ -136,7 +136,7 @@ func (s *search) hostsWithin(e Served, flip bool) []string {
 	seen := map[string]bool{e.Hostname: true}
 	for i := range other.listeners {
 		l := &other.listeners[i]
-		if l.Same(e.Listener) || !l.Listener.SamePort(e.Listener.Listener) || !HostnamesIntersect(l.Listener.Hostname, e.Hostname) {
+		if l.Same(e.Listener) || !l.Listener.SamePort(e.Listener.Listener) || !hostnamesIntersect(l.Listener.Hostname, e.Hostname) {
 			continue
 		}
 		for route := range other.routes.RoutesOf(l.Parent()) {
