@@ -13,16 +13,17 @@ import (
 // Routes is where a Router looks up routes.
 type Routes interface {
 	// RoutesAt yields the routes with a parent of which a hostname is written so, ""
-	// for those without hostnames. Only routes with a match of paths with the first
-	// segment, "" for paths with any, are needed.
+	// for those without hostnames, each once. Only routes with a match of paths with the
+	// first segment, "" for paths with any, are needed: all for AllSegments.
 	RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route]
-	// AllRoutesAt is RoutesAt for all first segments.
-	AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*Route]
 	// RoutesOf yields the routes with a parent.
 	RoutesOf(parent api.Ref) iter.Seq[*Route]
 	// NamespaceLabels returns the labels of a namespace.
 	NamespaceLabels(name string) labels.Set
 }
+
+// AllSegments stands for all first segments of paths.
+const AllSegments = "/"
 
 // attachments are the listeners of a gateway, and the routes that are attached to them.
 type attachments struct {
@@ -226,7 +227,7 @@ func (r *attachments) arrivesAt(key listenerKey, l *Listener) bool {
 // attachedAt yields the routes that count with a hostname on a listener.
 func (r *attachments) attachedAt(l *ListenerMatch, hostname, kind string) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
-		for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
+		for route := range r.routes.RoutesAt(l.Parent(), hostname, AllSegments) {
 			if r.attached(l, route) && counts(route, kind) && !yield(route) {
 				return
 			}
@@ -241,7 +242,7 @@ func (r *attachments) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 		return has
 	}
 	has := false
-	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) { // often asked: without the iterator
+	for route := range r.routes.RoutesAt(l.Parent(), hostname, AllSegments) { // often asked: without the iterator
 		if has = r.attached(l, route) && counts(route, kind); has {
 			break
 		}

@@ -12,7 +12,7 @@ import (
 func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
 		for l, h := range r.beside(route) {
-			for n := range r.routes.AllRoutesAt(l.Parent(), h) {
+			for n := range r.routes.RoutesAt(l.Parent(), h, AllSegments) {
 				if !yield(n) {
 					return
 				}
