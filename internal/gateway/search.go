@@ -13,24 +13,6 @@ const stepsPerCompetitor = 32
 // match that a request is compared with.
 var maxWork = 1 << 22
 
-// Move is a request that is served by one rule before a change and by another after it.
-type Move struct {
-	From, To Served
-	// Request is a witness: it was sent through both routers. It is nil where it is not
-	// known whether there is one, because of regular expressions. Other is a request that
-	// From serves then, and To may not take, nil if none is known.
-	Request, Other *Request
-	// Unsearched is set if so many matches compete that no request was looked for.
-	Unsearched bool
-
-	before, after *Router
-}
-
-// newMove returns where a request goes before and after a change.
-func newMove(q *Request, before, after *Router) Move {
-	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
-}
-
 // search looks for requests that move.
 type search struct {
 	before, after *Router

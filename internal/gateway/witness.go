@@ -9,11 +9,29 @@ import (
 	"strings"
 )
 
+// Move is a request, and where it goes before and after a change.
+type Move struct {
+	From, To Served
+	// Request is a witness: it was sent through both routers. It is nil where it is not
+	// known whether there is one, because of regular expressions. Other is a request that
+	// From serves then, and To may not take, nil if none is known.
+	Request, Other *Request
+	// Unsearched is set if so many matches compete that no request was looked for.
+	Unsearched bool
+
+	before, after *Router
+}
+
+// newMove returns where a request goes before and after a change.
+func newMove(q *Request, before, after *Router) Move {
+	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
+}
+
 // Witnesses yields, for each match of the rule of a path at each of its listeners, a request
-// that the rule serves there, and that meets as few other matches as possible, and where
-// another router serves it, which may be nil: of all rules of the route where the rule is -1. A
-// match that others precede for all of its requests has none. Once the lookups of the router
-// have spent maxWork, the last one is not searched.
+// that the rule serves there, and that meets as few other matches as possible: of all rules of
+// the route where the rule is -1. A match that others precede for all of its requests has none.
+// They go to where another router, which may be nil, has them. Once the lookups of the
+// router have spent maxWork, the last one is not searched.
 //
 // For each hostname of the other router's listeners that is more specific, it yields one
 // more: that router may not serve requests for it.
