@@ -143,11 +143,6 @@ func hostnameAt(kind, namespace, name, hostname string) api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: kind + " hostname", Namespace: namespace + "/" + name, Name: hostname}
 }
 
-// Overlaps reports whether two changes can affect the same path.
-func (f *Footprint) Overlaps(o *Footprint) bool {
-	return intersect(f.touched, o.touched) || intersect(f.touched, o.related) || intersect(f.related, o.touched)
-}
-
 // All reports whether the change can affect any path.
 func (f *Footprint) All() bool { return f.touched[anything] }
 
@@ -205,18 +200,6 @@ func (f *Footprint) Through() func(path []api.PathElement) bool {
 		}
 		return f.All() || slices.ContainsFunc(path, func(e api.PathElement) bool { return touched[place{e.Kind, e.Namespace, e.Name}] })
 	}
-}
-
-func intersect(a, b map[api.Ref]bool) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	for ref := range a {
-		if b[ref] {
-			return true
-		}
-	}
-	return false
 }
 
 // grantsOf stands for the ReferenceGrants of a namespace, or of any.

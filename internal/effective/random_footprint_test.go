@@ -9,6 +9,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // randomChange is one write: a random object, or the deletion of one.
@@ -64,7 +65,7 @@ func overlaps(t *testing.T, seed uint64, pairs int) (overlapping, required int) 
 			continue
 		}
 		first, second, both := w.With(a.Change), w.With(b.Change), w.With(a.Change, b.Change)
-		overlap := effective.FootprintOf(a.objects, w.View, first).Overlaps(effective.FootprintOf(b.objects, w.View, both))
+		overlap := worlds.Overlap(effective.FootprintOf(a.objects, w.View, first), effective.FootprintOf(b.objects, w.View, both))
 		at, depends := dependent(none, fullWalk(t, engine, first), fullWalk(t, engine, second), fullWalk(t, engine, both))
 		if depends {
 			required++

@@ -72,23 +72,10 @@ func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 	key := reachKey{p.Gateway, p.Listener, p.Service, p.Port, p.Client, p.Route, p.Rule}
 	x, ok := r.known[key]
 	if !ok {
-		x = reachOf(router, p)
+		x = router.ReachOf(p)
 		r.known[key] = x
 	}
 	return x
-}
-
-func reachOf(router *gateway.Router, p *gateway.Path) gateway.Reach {
-	out := gateway.Reach{Reached: true}
-	for _, l := range router.ListenersAt(p) {
-		if p.Route == nil {
-			return router.ReachOfListener(&l)
-		}
-		if out = router.Reach(p.Route, p.Rule, &l); out.Reached {
-			return out
-		}
-	}
-	return out
 }
 
 // MeshRouter returns the router of a Service in a view, for the clients that have routes of

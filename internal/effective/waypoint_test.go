@@ -95,6 +95,6 @@ func TestFootprintsOfWaypoints(t *testing.T) {
 		waypointSame: true, "kind: GatewayClass\nmetadata: {name: any}": true, "kind: Namespace\nmetadata: {name: app}": true,
 		gatewayDoc("other", "class", "http"): false,
 	} {
-		assert.Equal(t, want, footprint(onService).Overlaps(footprint(doc)), doc)
+		assert.Equal(t, want, worlds.Overlap(footprint(onService), footprint(doc)), doc)
 	}
 }

@@ -13,16 +13,17 @@ import (
 // Routes is where a Router looks up routes.
 type Routes interface {
 	// RoutesAt yields the routes with a parent of which a hostname is written so, ""
-	// for those without hostnames. Only routes with a match of paths with the first
-	// segment, "" for paths with any, are needed.
+	// for those without hostnames, each once. Only routes with a match of paths with the
+	// first segment, "" for paths with any, are needed: all for AllSegments.
 	RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route]
-	// AllRoutesAt is RoutesAt for all first segments.
-	AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*Route]
 	// RoutesOf yields the routes with a parent.
 	RoutesOf(parent api.Ref) iter.Seq[*Route]
 	// NamespaceLabels returns the labels of a namespace.
 	NamespaceLabels(name string) labels.Set
 }
+
+// AllSegments stands for all first segments of paths.
+const AllSegments = "/"
 
 // attachments are the listeners of a gateway, and the routes that are attached to them.
 type attachments struct {
@@ -36,8 +37,6 @@ type attachments struct {
 
 // routerMemo has answers of a router.
 type routerMemo struct {
-	served    map[string]Served
-	listeners map[listenerKey][]*ListenerMatch
 	hostnames map[hostnameAt]bool    // whether a route is there
 	oldest    map[hostnameAt]*Route  // by host
 	hosts     map[hostKey]*hostIndex // under all readings
@@ -89,8 +88,8 @@ func remember[K comparable, V any](memo map[K]V, key K, answer V) V {
 
 func newRouterMemo() *routerMemo {
 	return &routerMemo{
-		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		oldest: make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
+		hostnames: make(map[hostnameAt]bool),
+		oldest:    make(map[hostnameAt]*Route), hosts: make(map[hostKey]*hostIndex), lookups: new(int), texts: &textMemo{},
 	}
 }
 
@@ -154,8 +153,8 @@ func (r *attachments) attached(l *ListenerMatch, route *Route) bool {
 	return l.Accepts(route, namespaceLabels)
 }
 
-// ListenersOf yields the listeners that accept a route.
-func (r *attachments) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
+// listenersOf yields the listeners that accept a route.
+func (r *attachments) listenersOf(route *Route) iter.Seq[*ListenerMatch] {
 	return func(yield func(*ListenerMatch) bool) {
 		for i := range r.listeners {
 			if l := &r.listeners[i]; r.attached(l, route) && !yield(l) {
@@ -169,7 +168,7 @@ func (r *attachments) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
 // rule.
 func (r *attachments) CountPaths(route *Route) int {
 	n := 0
-	for range r.ListenersOf(route) {
+	for range r.listenersOf(route) {
 		n += max(1, len(route.Rules))
 	}
 	return n
@@ -200,17 +199,7 @@ func (r *attachments) ListenersAt(p *Path) []ListenerMatch {
 // listenersFor returns the listeners that a request can come in by, the most specific
 // hostname first: only that one unless listeners share their routes.
 func (r *attachments) listenersFor(q *Request) []*ListenerMatch {
-	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
-	if q.Transport == TransportTLS {
-		key.host = q.sni()
-	}
-	if known, ok := r.memo.listeners[key]; ok {
-		return known
-	}
-	return remember(r.memo.listeners, key, r.findListeners(key))
-}
-
-func (r *attachments) findListeners(key listenerKey) []*ListenerMatch {
+	key := q.listenerKey()
 	var out []*ListenerMatch
 	for i := range r.listeners {
 		l := &r.listeners[i]
@@ -238,7 +227,7 @@ func (r *attachments) arrivesAt(key listenerKey, l *Listener) bool {
 // attachedAt yields the routes that count with a hostname on a listener.
 func (r *attachments) attachedAt(l *ListenerMatch, hostname, kind string) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
-		for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
+		for route := range r.routes.RoutesAt(l.Parent(), hostname, AllSegments) {
 			if r.attached(l, route) && counts(route, kind) && !yield(route) {
 				return
 			}
@@ -253,7 +242,7 @@ func (r *attachments) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
 		return has
 	}
 	has := false
-	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) { // often asked: without the iterator
+	for route := range r.routes.RoutesAt(l.Parent(), hostname, AllSegments) { // often asked: without the iterator
 		if has = r.attached(l, route) && counts(route, kind); has {
 			break
 		}
@@ -309,7 +298,7 @@ func (r *attachments) findShared() bool {
 		}
 		for j := range r.listeners[:i] {
 			a, b := r.listeners[i].Listener, r.listeners[j].Listener
-			if a.SamePort(b) && HostnamesIntersect(a.Hostname, b.Hostname) {
+			if a.SamePort(b) && hostnamesIntersect(a.Hostname, b.Hostname) {
 				return true
 			}
 		}

@@ -3,7 +3,7 @@ package gateway
 import (
 	"fmt"
 	"iter"
-	"math/bits"
+	"math/big"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -38,7 +38,7 @@ func (m *routerMemo) commonText(met, unmet []condition, part string) (text strin
 	return known.text, known.existence
 }
 
-// textMemo remembers the texts that were looked for, and programs by part and expression.
+// textMemo remembers the texts that were looked for, and programs by expression.
 type textMemo struct {
 	programs map[string]*program
 	found    map[string]foundText
@@ -58,7 +58,7 @@ func (t *textMemo) find(met, unmet []condition, part string) (out foundText, ste
 	anyUnread := false
 	for i, c := range slices.Concat(met, unmet) {
 		anyUnread = anyUnread || c.unread
-		p := t.program(&c, part, &s.steps)
+		p := t.program(&c, &s.steps)
 		switch {
 		case p == nil:
 			return foundText{existence: unsearched}, s.steps
@@ -117,12 +117,11 @@ func (c *condition) asExpression() string {
 	}
 }
 
-// program is a compiled regular expression for a part of requests.
+// program is a compiled regular expression.
 type program struct {
 	*syntax.Prog
 
 	contexts syntax.EmptyOp // that it asks for
-	live     []bool         // the instructions from which a text in the part may match
 	closures map[closureAt]closure
 }
 
@@ -139,77 +138,25 @@ type closure struct {
 }
 
 // program returns the program of a condition, nil if there is none.
-func (t *textMemo) program(c *condition, part string, steps *int) *program {
+func (t *textMemo) program(c *condition, steps *int) *program {
 	expression := c.asExpression()
-	key := part + expression
-	if p, ok := t.programs[key]; ok {
+	if p, ok := t.programs[expression]; ok {
 		return p
 	}
 	var out *program
 	if parsed, err := syntax.Parse(expression, syntax.Perl); err == nil {
 		if prog, err := syntax.Compile(parsed.Simplify()); err == nil {
-			out = newProgram(prog, part)
+			out = &program{Prog: prog, closures: make(map[closureAt]closure)}
+			for i := range prog.Inst {
+				if in := &prog.Inst[i]; in.Op == syntax.InstEmptyWidth {
+					out.contexts |= syntax.EmptyOp(in.Arg) //nolint:gosec // G115: it has six bits
+				}
+			}
 			*steps += len(prog.Inst)
 		}
 	}
-	t.programs[key] = out
+	t.programs[expression] = out
 	return out
-}
-
-func newProgram(prog *syntax.Prog, part string) *program {
-	p := &program{Prog: prog, live: make([]bool, len(prog.Inst)), closures: make(map[closureAt]closure)}
-	into := make([][]uint32, len(prog.Inst)) // the instructions before each one
-	var todo []uint32
-	for i := range prog.Inst {
-		in, pc := &prog.Inst[i], uint32(i)
-		switch {
-		case in.Op == syntax.InstMatch:
-			todo = append(todo, pc)
-		case in.Op == syntax.InstEmptyWidth:
-			p.contexts |= syntax.EmptyOp(in.Arg) //nolint:gosec // G115: it has six bits
-		case takesRunes(in) && !takesRuneIn(in, part):
-			continue
-		}
-		for _, next := range following(in) {
-			into[next] = append(into[next], pc)
-		}
-	}
-	for len(todo) > 0 {
-		pc := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !p.live[pc] {
-			p.live[pc] = true
-			todo = append(todo, into[pc]...)
-		}
-	}
-	return p
-}
-
-// following returns the instructions after one.
-func following(in *syntax.Inst) []uint32 {
-	switch in.Op {
-	case syntax.InstAlt, syntax.InstAltMatch:
-		return []uint32{in.Out, in.Arg}
-	case syntax.InstMatch, syntax.InstFail:
-		return nil
-	default:
-		return []uint32{in.Out}
-	}
-}
-
-// takesRunes reports whether an instruction takes a rune, and does not only lead to others.
-func takesRunes(in *syntax.Inst) bool { return in.Op >= syntax.InstRune }
-
-// takesRuneIn reports whether an instruction takes a rune that a part of requests may have.
-func takesRuneIn(in *syntax.Inst, part string) bool {
-	for lo, hi := range rangesOf(in) {
-		for r := lo; r <= hi; r++ {
-			if mayHave(part, r) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // rangesOf yields the ranges of runes that an instruction takes.
@@ -242,17 +189,24 @@ func (p *program) closureOf(pc uint32, last, r rune) closure {
 	for todo := []uint32{pc}; len(todo) > 0; {
 		pc := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[pc] || !p.live[pc] {
+		if seen[pc] {
 			continue
 		}
 		seen[pc] = true
-		switch in := &p.Inst[pc]; {
-		case in.Op == syntax.InstMatch:
+		switch in := &p.Inst[pc]; in.Op {
+		case syntax.InstMatch:
 			out.match = true
-		case takesRunes(in):
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 			out.takes = append(out.takes, pc)
-		case in.Op != syntax.InstEmptyWidth || syntax.EmptyOp(in.Arg)&^at.context == 0: //nolint:gosec // G115: it has six bits
-			todo = append(todo, following(in)...)
+		case syntax.InstAlt, syntax.InstAltMatch:
+			todo = append(todo, in.Out, in.Arg)
+		case syntax.InstEmptyWidth:
+			if syntax.EmptyOp(in.Arg)&^at.context == 0 { //nolint:gosec // G115: it has six bits
+				todo = append(todo, in.Out)
+			}
+		case syntax.InstCapture, syntax.InstNop:
+			todo = append(todo, in.Out)
+		case syntax.InstFail:
 		}
 	}
 	p.closures[at] = out
@@ -264,8 +218,10 @@ func (p *program) closureOf(pc uint32, last, r rune) closure {
 // match, it has all instructions that may come next.
 type textSearch struct {
 	met, unmet  []*program
-	runes       []rune // one of each class, those that are easier to read first
-	sets        map[*syntax.Inst]runeSet
+	runes       []rune                    // one of each class, those that are easier to read first
+	classes     []runeClass               // of these
+	sets        map[*syntax.Inst]*big.Int // bits of runes, by instructions that take them
+	common      big.Int                   // buffer
 	contexts    syntax.EmptyOp
 	states      []textState
 	known       map[string][]int // states by what they have of met
@@ -280,16 +236,16 @@ type textState struct {
 	before int        // the state without the last rune
 }
 
-// runeSet has a bit for each of the runes of a search.
-type runeSet []uint64
+// runeClass is the runes that have the same context after each other one.
+type runeClass struct {
+	first rune
+	set   big.Int // bits
+}
 
 func (s *textSearch) run() (text string, e existence) {
-	s.known, s.sets = make(map[string][]int), make(map[*syntax.Inst]runeSet)
+	s.known, s.sets = make(map[string][]int), make(map[*syntax.Inst]*big.Int)
 	first := textState{last: -1, before: -1}
 	for _, p := range s.met {
-		if !p.live[p.Start] {
-			return "", missing
-		}
 		first.met = append(first.met, uint32(p.Start)) //nolint:gosec // G115: an index
 		s.contexts |= p.contexts
 	}
@@ -298,6 +254,7 @@ func (s *textSearch) run() (text string, e existence) {
 		s.contexts |= p.contexts
 	}
 	s.contexts &^= syntax.EmptyBeginText | syntax.EmptyEndText // which tell nothing after the first rune
+	s.setClasses()
 	s.add(first)
 	for i := 0; i < len(s.states); i++ {
 		if s.matches(&s.states[i]) {
@@ -369,115 +326,94 @@ func (s *textSearch) matches(t *textState) bool {
 	return true
 }
 
-// advance adds the states after one more rune: one for each rune, or for the first one that
-// the same instructions take where nothing else depends on it.
+// advance adds the states after one more rune: after the first one that the same instructions
+// take where nothing else depends on it, else after each.
 func (s *textSearch) advance(i int) {
 	t := s.states[i]
-	if s.contexts != 0 || len(s.unmet) > 0 {
-		for k, r := range s.runes {
-			s.advanceBy(i, k, r)
-			if s.steps > s.most {
-				return
-			}
-		}
-		return
-	}
 	ways := make([][]uint32, len(s.met))
-	for k, p := range s.met {
-		ways[k] = p.closureOf(t.met[k], t.last, 'x').takes
-	}
-	s.eachWay(ways, func(takes []uint32) {
-		if r, ok := s.commonRune(takes); ok {
-			next := make([]uint32, len(takes))
-			for k, pc := range takes {
-				next[k] = s.met[k].Inst[pc].Out
-			}
-			s.add(textState{met: next, last: r, before: i})
+	for c := range s.classes {
+		class := &s.classes[c]
+		for k, p := range s.met {
+			ways[k] = p.closureOf(t.met[k], t.last, class.first).takes
 		}
-	})
-}
-
-// advanceBy adds the states after one rune, the k-th.
-func (s *textSearch) advanceBy(i, k int, r rune) {
-	t := s.states[i]
-	next := func(p *program, at []uint32) []uint32 {
-		var out []uint32
-		for _, pc := range at {
-			takes := p.closureOf(pc, t.last, r).takes
-			s.steps += 1 + len(takes)
-			for _, pc := range takes {
-				if in := &p.Inst[pc]; s.setOf(in)[k/64]&(1<<(k%64)) != 0 && !slices.Contains(out, in.Out) {
-					out = append(out, in.Out)
+		s.eachWay(ways, nil, func(takes []uint32) {
+			s.common.Set(&class.set)
+			for k, pc := range takes {
+				s.common.And(&s.common, s.setOf(&s.met[k].Inst[pc]))
+			}
+			for ; s.common.Sign() != 0 && s.steps <= s.most; s.common.SetBit(&s.common, int(s.common.TrailingZeroBits()), 0) {
+				s.add(s.after(i, takes, int(s.common.TrailingZeroBits())))
+				if len(s.unmet) == 0 {
+					return
 				}
 			}
-		}
-		return out
+		})
 	}
-	ways := make([][]uint32, len(s.met))
-	for k, p := range s.met {
-		if ways[k] = next(p, t.met[k:k+1]); len(ways[k]) == 0 {
-			return
-		}
-	}
-	unmet := make([][]uint32, len(s.unmet))
-	for k, p := range s.unmet {
-		unmet[k] = next(p, t.unmet[k])
-		slices.Sort(unmet[k])
-	}
-	s.eachWay(ways, func(chosen []uint32) {
-		s.add(textState{met: slices.Clone(chosen), unmet: unmet, last: r, before: i})
-	})
 }
 
 // eachWay calls visit for each choice of one instruction of each program. It stops when the
 // search has taken its steps.
-func (s *textSearch) eachWay(ways [][]uint32, visit func(chosen []uint32)) {
-	chosen := make([]uint32, len(ways))
-	var choose func(k int)
-	choose = func(k int) {
-		if k == len(ways) {
-			visit(chosen)
+func (s *textSearch) eachWay(ways [][]uint32, chosen []uint32, visit func(chosen []uint32)) {
+	if len(ways) == 0 {
+		visit(chosen)
+		return
+	}
+	for _, pc := range ways[0] {
+		if s.steps++; s.steps > s.most {
 			return
 		}
-		for _, pc := range ways[k] {
-			if s.steps++; s.steps > s.most {
-				return
-			}
-			chosen[k] = pc
-			choose(k + 1)
-		}
+		s.eachWay(ways[1:], append(chosen, pc), visit)
 	}
-	choose(0)
 }
 
-// commonRune returns the first rune that an instruction of each program takes.
-func (s *textSearch) commonRune(takes []uint32) (rune, bool) {
-	for word := range (len(s.runes) + 63) / 64 {
-		common := ^uint64(0)
-		for k, pc := range takes {
-			common &= s.setOf(&s.met[k].Inst[pc])[word]
-		}
-		if common != 0 {
-			return s.runes[word*64+bits.TrailingZeros64(common)], true
-		}
+// after returns the state after the k-th rune, which some instructions take.
+func (s *textSearch) after(i int, takes []uint32, k int) textState {
+	t := &s.states[i]
+	out := textState{met: make([]uint32, len(takes)), unmet: make([][]uint32, len(s.unmet)), last: s.runes[k], before: i}
+	for n, pc := range takes {
+		out.met[n] = s.met[n].Inst[pc].Out
 	}
-	return 0, false
+	for n, p := range s.unmet {
+		for _, pc := range t.unmet[n] {
+			takes := p.closureOf(pc, t.last, out.last).takes
+			s.steps += 1 + len(takes)
+			for _, pc := range takes {
+				if in := &p.Inst[pc]; s.setOf(in).Bit(k) == 1 && !slices.Contains(out.unmet[n], in.Out) {
+					out.unmet[n] = append(out.unmet[n], in.Out)
+				}
+			}
+		}
+		slices.Sort(out.unmet[n])
+	}
+	return out
 }
 
 // setOf returns the runes that an instruction takes.
-func (s *textSearch) setOf(in *syntax.Inst) runeSet {
+func (s *textSearch) setOf(in *syntax.Inst) *big.Int {
 	if known, ok := s.sets[in]; ok {
 		return known
 	}
-	out := make(runeSet, (len(s.runes)+63)/64)
+	out := new(big.Int)
 	for k, r := range s.runes {
 		if in.MatchRune(r) {
-			out[k/64] |= 1 << (k % 64)
+			out.SetBit(out, k, 1)
 		}
 	}
 	s.steps += 1 + len(s.runes)/stepsPerWork
 	s.sets[in] = out
 	return out
+}
+
+// setClasses sets the classes of the runes: one if no program asks for a context.
+func (s *textSearch) setClasses() {
+	context := func(r rune) syntax.EmptyOp { return syntax.EmptyOpContext(-1, r) & s.contexts }
+	for k, r := range s.runes {
+		c := slices.IndexFunc(s.classes, func(c runeClass) bool { return context(c.first) == context(r) })
+		if c < 0 {
+			c, s.classes = len(s.classes), append(s.classes, runeClass{first: r})
+		}
+		s.classes[c].set.SetBit(&s.classes[c].set, k, 1)
+	}
 }
 
 // shownRunes are the runes that texts are made of where others mean the same.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -29,10 +30,7 @@ func isDeleting(m *metav1.ObjectMeta) bool {
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
 	out := &Class{Name: c.Name, Labels: c.Labels, Controller: intern(string(c.Spec.ControllerName)), Deleting: isDeleting(&c.ObjectMeta)}
 	if p := c.Spec.ParametersRef; p != nil {
-		out.Parameters = api.Ref{Group: string(p.Group), Kind: string(p.Kind), Name: p.Name}
-		if p.Namespace != nil {
-			out.Parameters.Namespace = string(*p.Namespace)
-		}
+		out.Parameters = api.Ref{Group: string(p.Group), Kind: string(p.Kind), Namespace: string(ptr.Deref(p.Namespace, "")), Name: p.Name}
 	}
 	return out
 }
@@ -61,10 +59,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
 		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
-		Created: Newest,
-	}
-	if !s.CreationTimestamp.IsZero() {
-		out.Created = s.CreationTimestamp.Unix()
+		Created: created(s.CreationTimestamp, Newest),
 	}
 	p := &s.Spec.ParentRef
 	_, of := parent(&gatewayv1.ParentReference{Group: p.Group, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}, out.Namespace)
@@ -104,19 +99,15 @@ func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
 		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
 	}
 	for _, t := range g.Spec.To {
-		to := GrantTo{Group: string(t.Group), Kind: string(t.Kind)}
-		if t.Name != nil {
-			to.Name = string(*t.Name)
-		}
-		out.To = append(out.To, to)
+		out.To = append(out.To, GrantTo{string(t.Group), string(t.Kind), string(ptr.Deref(t.Name, ""))})
 	}
 	return out
 }
 
 func listener(l *gatewayv1.Listener, namespace string) Listener {
-	out := Listener{Name: intern(string(l.Name)), Port: l.Port, Protocol: string(l.Protocol), Namespaces: NamespaceRule{Same: true}}
-	if l.Hostname != nil {
-		out.Hostname = strings.ToLower(string(*l.Hostname))
+	out := Listener{
+		Name: intern(string(l.Name)), Hostname: strings.ToLower(string(ptr.Deref(l.Hostname, ""))), Port: l.Port, Protocol: string(l.Protocol),
+		Namespaces: NamespaceRule{Same: true},
 	}
 	var kinds []gatewayv1.RouteGroupKind
 	if allowed := l.AllowedRoutes; allowed != nil {
@@ -125,7 +116,7 @@ func listener(l *gatewayv1.Listener, namespace string) Listener {
 			out.Namespaces = namespaceRule(*n.From, n.Selector)
 		}
 	}
-	out.Passthrough = passesThrough(l.TLS)
+	out.Passthrough = l.TLS != nil && ptr.Deref(l.TLS.Mode, "") == gatewayv1.TLSModePassthrough
 	out.OwnCertificates = l.TLS != nil && len(l.TLS.CertificateRefs) > 0 && !slices.ContainsFunc(l.TLS.CertificateRefs, func(ref gatewayv1.SecretObjectReference) bool {
 		return ref.Namespace != nil && string(*ref.Namespace) != namespace
 	})
@@ -140,28 +131,11 @@ func namespaceRule(from gatewayv1.FromNamespaces, s *metav1.LabelSelector) Names
 	case gatewayv1.NamespacesFromSame:
 		return NamespaceRule{Same: true}
 	case gatewayv1.NamespacesFromSelector:
-		return NamespaceRule{Selector: selector(s)}
+		selector, _ := metav1.LabelSelectorAsSelector(s) // nil for an invalid one
+		return NamespaceRule{Selector: selector}
 	default: // None
 		return NamespaceRule{}
 	}
-}
-
-// selector converts a label selector. It returns nil, which selects nothing, for nil
-// and for an invalid one.
-func selector(s *metav1.LabelSelector) labels.Selector {
-	if s == nil {
-		return nil
-	}
-	out, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
-// passesThrough reports whether a listener does not terminate TLS.
-func passesThrough(tls *gatewayv1.ListenerTLSConfig) bool {
-	return tls != nil && tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough
 }
 
 // routeKinds returns the kinds of routes that a listener allows: those of its
@@ -178,8 +152,7 @@ func routeKinds(protocol gatewayv1.ProtocolType, passthrough bool, named []gatew
 		return all, false
 	}
 	for _, k := range named {
-		gw := k.Group == nil || *k.Group == api.GatewayGroup
-		if gw && (!known || slices.Contains(all, string(k.Kind))) {
+		if ptr.Deref(k.Group, api.GatewayGroup) == api.GatewayGroup && (!known || slices.Contains(all, string(k.Kind))) {
 			kinds = append(kinds, string(k.Kind))
 		}
 	}

@@ -9,20 +9,13 @@ import (
 // acceptsHostnames reports whether one of a route's hostnames, of which none stand for any,
 // intersects with that of a listener.
 func (l *Listener) acceptsHostnames(route []string) bool {
-	return len(route) == 0 || slices.ContainsFunc(route, func(h string) bool { return HostnamesIntersect(l.Hostname, h) })
-}
-
-// ShareHosts reports whether requests for some hostname can reach both paths: the
-// hostnames of their listeners and routes intersect. A path without a listener
-// accepts any hostname.
-func ShareHosts(p, q Path) bool {
-	return HostsIntersect(p.Hosts(), q.Hosts())
+	return len(route) == 0 || slices.ContainsFunc(route, func(h string) bool { return hostnamesIntersect(l.Hostname, h) })
 }
 
 // HostsIntersect reports whether some name matches a hostname of each of two lists.
 func HostsIntersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
-		return slices.ContainsFunc(b, func(y string) bool { return HostnamesIntersect(x, y) })
+		return slices.ContainsFunc(b, func(y string) bool { return hostnamesIntersect(x, y) })
 	})
 }
 
@@ -39,9 +32,9 @@ func (p Path) servesHost(name string) bool {
 	return slices.ContainsFunc(p.Hosts(), func(h string) bool { return hostnameTakes(h, name) })
 }
 
-// HostnamesIntersect reports whether some name matches both hostnames, of which ""
+// hostnamesIntersect reports whether some name matches both hostnames, of which ""
 // matches any.
-func HostnamesIntersect(a, b string) bool { return hostnameTakes(a, b) || hostnameTakes(b, a) }
+func hostnamesIntersect(a, b string) bool { return hostnameTakes(a, b) || hostnameTakes(b, a) }
 
 // CommonHostname returns the hostname of the names that match both of two hostnames, of
 // which "" matches any: the more specific one. It is false if no name does.
@@ -49,7 +42,7 @@ func CommonHostname(a, b string) (string, bool) {
 	if compareHostnames(a, b) > 0 {
 		a, b = b, a
 	}
-	return a, HostnamesIntersect(a, b)
+	return a, hostnamesIntersect(a, b)
 }
 
 // Hosts returns the hostnames by which requests reach a path: the intersection of
@@ -89,12 +82,7 @@ func hostnamesFor(host string) []string {
 		return []string{""}
 	}
 	out := append(make([]string, 0, strings.Count(host, ".")+2), host)
-	rest := strings.TrimPrefix(host, "*.")
-	if rest != host {
-		_, rest, _ = strings.Cut(rest, ".")
-	} else {
-		_, rest, _ = strings.Cut(host, ".")
-	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(host, "*."), ".")
 	for rest != "" {
 		out = append(out, "*."+rest)
 		_, rest, _ = strings.Cut(rest, ".")
@@ -124,11 +112,9 @@ func hostnameTakes(hostname, name string) bool {
 
 // compareHostnames orders hostnames that match one name: the most specific one first.
 func compareHostnames(a, b string) int {
-	_, wildA := strings.CutPrefix(a, "*")
-	_, wildB := strings.CutPrefix(b, "*")
 	return cmp.Or(
 		cmp.Compare(boolRank(a == ""), boolRank(b == "")),
-		cmp.Compare(boolRank(wildA), boolRank(wildB)),
+		cmp.Compare(boolRank(strings.HasPrefix(a, "*")), boolRank(strings.HasPrefix(b, "*"))),
 		cmp.Compare(len(b), len(a)),
 	)
 }

@@ -30,15 +30,15 @@ func TestShareHosts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, q := through(t, test.Listener, test.Route), through(t, test.OtherListener, test.OtherRoute)
-			assert.Equal(t, test.Want, gateway.ShareHosts(p, q))
-			assert.Equal(t, test.Want, gateway.ShareHosts(q, p), "the other way round")
+			assert.Equal(t, test.Want, gateway.HostsIntersect(p.Hosts(), q.Hosts()))
+			assert.Equal(t, test.Want, gateway.HostsIntersect(q.Hosts(), p.Hosts()), "the other way round")
 		})
 	}
 	t.Run("a path without a listener takes any", func(t *testing.T) {
 		mesh := gateway.Path{Rule: -1, Service: &gateway.Service{Namespace: "app", Name: "s"}}
-		assert.True(t, gateway.ShareHosts(mesh, through(t, "x.example", "")))
+		assert.True(t, gateway.HostsIntersect(mesh.Hosts(), through(t, "x.example", "").Hosts()))
 		mesh.Route = routing(t, "app", "{hostnames: [y.example]}")
-		assert.False(t, gateway.ShareHosts(mesh, through(t, "x.example", "")))
+		assert.False(t, gateway.HostsIntersect(mesh.Hosts(), through(t, "x.example", "").Hosts()))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"overrule.dev/overrule/internal/decode"
@@ -100,21 +101,21 @@ func (m *Match) text() string {
 		words = append(words, string(*m.Method))
 	}
 	if m.Path != nil {
-		words = append(words, valueOr(m.Path.Type, gatewayv1.PathMatchPathPrefix)+" "+valueOr(m.Path.Value, "/"))
+		words = append(words, string(ptr.Deref(m.Path.Type, gatewayv1.PathMatchPathPrefix))+" "+ptr.Deref(m.Path.Value, "/"))
 	}
 	if c := m.Call; c != nil && (c.Service != nil || c.Method != nil) {
-		words = append(words, valueOr(c.Type, gatewayv1.GRPCMethodMatchExact)+" /"+valueOr(c.Service, "*")+"/"+valueOr(c.Method, "*"))
+		words = append(words, string(ptr.Deref(c.Type, gatewayv1.GRPCMethodMatchExact))+" /"+ptr.Deref(c.Service, "*")+"/"+ptr.Deref(c.Method, "*"))
 	}
 	if len(words) == 0 {
 		words = []string{anyRequest}
 	}
 	for i := range m.Headers {
 		h := &m.Headers[i]
-		with = append(with, valueText("header", string(h.Name), valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+		with = append(with, valueText("header", string(h.Name), string(ptr.Deref(h.Type, gatewayv1.HeaderMatchExact)), h.Value))
 	}
 	for i := range m.QueryParams {
 		q := &m.QueryParams[i]
-		with = append(with, valueText("query parameter", string(q.Name), valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+		with = append(with, valueText("query parameter", string(q.Name), string(ptr.Deref(q.Type, gatewayv1.QueryParamMatchExact)), q.Value))
 	}
 	text := strings.Join(words, " ")
 	if len(with) > 0 {
@@ -129,12 +130,4 @@ func valueText(what, name, kind, value string) string {
 		equals = "~"
 	}
 	return fmt.Sprintf("%s %s%s%s", what, name, equals, value)
-}
-
-// valueOr returns the value of a field, or its default.
-func valueOr[T ~string](field *T, def T) string {
-	if field == nil {
-		return string(def)
-	}
-	return string(*field)
 }

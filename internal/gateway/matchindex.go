@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -76,54 +77,51 @@ func (x *matchIndex) group() {
 	}
 	x.groups = make(map[pathKey]*pathGroup, x.count)
 	for m := range x.matches {
-		x.addTo(m.match.pathKey(), m)
-	}
-}
-
-// addTo adds a match to the group of its path.
-func (x *matchIndex) addTo(key pathKey, m *indexed) {
-	g := x.groups[key]
-	if g == nil {
-		g = &pathGroup{}
-		g.all, x.groups[key] = g.one[:0], g
-		if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
-			x.lengths = append(x.lengths, n)
-		}
-	}
-	g.all = append(g.all, m)
-}
-
-// fewQuestions is for how many requests only the matches are grouped that may take them.
-const fewQuestions = 4
-
-// metBy calls visit for the matches whose paths a request meets, and returns how many
-// were looked at.
-func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
-	at, in := pathKey{exactly, q.Path}, x
-	if x.asked++; x.groups == nil && x.asked <= fewQuestions {
-		in = &matchIndex{groups: make(map[pathKey]*pathGroup)}
-		for m := range x.matches {
-			if key := m.match.pathKey(); key.isAbove(at) {
-				in.addTo(key, m)
+		key := m.match.pathKey()
+		g := x.groups[key]
+		if g == nil {
+			g = &pathGroup{}
+			g.all, x.groups[key] = g.one[:0], g
+			if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
+				x.lengths = append(x.lengths, n)
 			}
 		}
+		g.all = append(g.all, m)
 	}
-	in.group()
-	in.above(at, func(g *pathGroup) { looked += g.metBy(q, visit) })
-	return looked
 }
 
-// compatible calls visit for the matches that may have paths in common with another one,
-// and returns how many were looked at.
-func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) (looked int) {
+// fewQuestions is for how many requests matches are looked at without groups.
+const fewQuestions = 4
+
+// metBy calls visit for the matches whose paths a request meets.
+func (x *matchIndex) metBy(q *Request, visit func(*indexed)) {
+	at := pathKey{exactly, q.Path}
+	if x.asked++; x.groups == nil && x.asked <= fewQuestions {
+		for m := range x.matches {
+			if m.match.pathKey().isAbove(at) {
+				visit(m)
+			}
+		}
+		return
+	}
+	x.group()
+	x.above(at, func(g *pathGroup) { g.metBy(q, visit) })
+}
+
+// compatible calls visit for the matches that may have paths in common with another one.
+func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) {
 	x.group()
 	key := m.pathKey()
-	look := func(g *pathGroup) { looked += g.compatible(m, visit) }
+	look := func(g *pathGroup) {
+		for _, o := range g.all {
+			visit(o)
+		}
+	}
 	if key.text == "" {
 		for _, k := range x.sorted() {
 			look(x.groups[k])
 		}
-		return looked
+		return
 	}
 	x.above(key, look)
 	from := key.text
@@ -131,7 +129,7 @@ func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) (looked int
 		from += "/"
 	}
 	if key.op == exactly {
-		return looked
+		return
 	}
 	all := x.sorted()
 	at, _ := slices.BinarySearchFunc(all, from, func(k pathKey, text string) int { return strings.Compare(k.text, text) })
@@ -140,7 +138,6 @@ func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) (looked int
 			look(x.groups[all[at]])
 		}
 	}
-	return looked
 }
 
 // isAbove reports whether above visits a key for another one.
@@ -183,136 +180,79 @@ func (x *matchIndex) above(key pathKey, visit func(*pathGroup)) {
 
 func (x *matchIndex) sorted() []pathKey {
 	if x.literals == nil {
-		for k := range x.groups {
-			x.literals = append(x.literals, k)
-		}
-		slices.SortFunc(x.literals, func(a, b pathKey) int { return strings.Compare(a.text, b.text) })
+		x.literals = slices.SortedFunc(maps.Keys(x.groups), func(a, b pathKey) int { return strings.Compare(a.text, b.text) })
 	}
 	return x.literals
 }
 
-// pathGroup has the matches with the same pathKey. Each is listed by one of its conditions
-// on an exact value: the one that the fewest matches of the group have.
+// pathGroup has the matches with the same pathKey.
 type pathGroup struct {
-	all   []*indexed
-	one   [1]*indexed                           // the memory of all: most groups have one
-	plain []*indexed                            // without such a condition
-	by    map[conditionAt]map[string][]*indexed // by what it is on and the value
+	all []*indexed
+	one [1]*indexed // the memory of all: most groups have one
+	by  map[field][]*indexed
 }
 
-// field is a condition on an exact value.
+// field is a condition on an exact value; the zero field is none.
 type field struct {
 	conditionAt
 
 	value string
 }
 
-// fields yields the conditions of a match on exact values.
-func (m *routeMatch) fields(yield func(field) bool) {
-	if m.verb != "" && !yield(field{conditionAt{part: partVerb}, m.verb}) {
-		return
-	}
-	for _, s := range []struct {
-		part string
-		of   namedConditions
-	}{{partHeader, m.headers}, {partParam, m.params}} {
-		for i := range s.of {
-			if c := &s.of[i]; c.op == exactly && !yield(field{conditionAt{s.part, c.name}, c.value}) {
-				return
-			}
+// field returns a condition of a match on an exact value: on a header rather than a parameter,
+// and on one of these rather than the verb.
+func (m *routeMatch) field() field {
+	for i := range m.headers {
+		if c := &m.headers[i]; c.op == exactly {
+			return field{conditionAt{partHeader, c.name}, c.value}
 		}
+	}
+	for i := range m.params {
+		if c := &m.params[i]; c.op == exactly {
+			return field{conditionAt{partParam, c.name}, c.value}
+		}
+	}
+	if m.verb != "" {
+		return field{conditionAt{part: partVerb}, m.verb}
+	}
+	return field{}
+}
+
+// fields yields the conditions on exact values that a request meets, and the zero field.
+func (q *Request) fields(yield func(field) bool) {
+	more := yield(field{}) && yield(field{conditionAt{part: partVerb}, q.Method})
+	for _, h := range q.Headers {
+		name := strings.ToLower(h.Name)
+		value, _ := q.Header(name)
+		more = more && yield(field{conditionAt{partHeader, name}, value})
+	}
+	for _, p := range q.Query {
+		value, _ := q.Param(p.Name)
+		more = more && yield(field{conditionAt{partParam, p.Name}, value})
 	}
 }
 
-// list lists the matches by their conditions.
-func (g *pathGroup) list() {
-	if g.plain != nil || g.by != nil {
+// fewMatches is how many matches of a group are looked at without their fields.
+const fewMatches = 16
+
+// metBy calls visit for the matches whose field a request has.
+func (g *pathGroup) metBy(q *Request, visit func(*indexed)) {
+	if len(g.all) <= fewMatches {
+		for _, m := range g.all {
+			visit(m)
+		}
 		return
 	}
-	count := make(map[field]int)
-	for _, m := range g.all {
-		for f := range m.match.fields {
-			count[f]++
+	if g.by == nil {
+		g.by = make(map[field][]*indexed)
+		for _, m := range g.all {
+			f := m.match.field()
+			g.by[f] = append(g.by[f], m)
 		}
 	}
-	g.by = make(map[conditionAt]map[string][]*indexed)
-	for _, m := range g.all {
-		var rarest field
-		least := 0
-		for f := range m.match.fields {
-			if n := count[f]; least == 0 || n < least {
-				rarest, least = f, n
-			}
-		}
-		if least == 0 {
-			g.plain = append(g.plain, m)
-			continue
-		}
-		if g.by[rarest.conditionAt] == nil {
-			g.by[rarest.conditionAt] = make(map[string][]*indexed)
-		}
-		g.by[rarest.conditionAt][rarest.value] = append(g.by[rarest.conditionAt][rarest.value], m)
-	}
-}
-
-// metBy calls visit for the matches whose condition a request meets.
-func (g *pathGroup) metBy(q *Request, visit func(*indexed)) (looked int) {
-	g.list()
-	look := func(all []*indexed) {
-		looked += len(all)
-		for _, m := range all {
+	for f := range q.fields {
+		for _, m := range g.by[f] {
 			visit(m)
 		}
 	}
-	look(g.plain)
-	if len(g.by) == 0 {
-		return looked
-	}
-	look(g.by[conditionAt{part: partVerb}][q.Method])
-	for i, h := range q.Headers {
-		name := strings.ToLower(h.Name)
-		if slices.ContainsFunc(q.Headers[:i], func(o Field) bool { return strings.EqualFold(o.Name, name) }) {
-			continue
-		}
-		value, _ := q.Header(name)
-		look(g.by[conditionAt{partHeader, name}][value])
-	}
-	for i, p := range q.Query {
-		if !slices.ContainsFunc(q.Query[:i], func(o Field) bool { return o.Name == p.Name }) {
-			look(g.by[conditionAt{partParam, p.Name}][p.Value])
-		}
-	}
-	return looked
-}
-
-// compatible calls visit for the matches whose condition does not exclude another match.
-func (g *pathGroup) compatible(m *routeMatch, visit func(*indexed)) (looked int) {
-	g.list()
-	look := func(all []*indexed) {
-		looked += len(all)
-		for _, o := range all {
-			visit(o)
-		}
-	}
-	look(g.plain)
-	for at, values := range g.by {
-		if value, ok := m.valueOf(at); ok {
-			look(values[value])
-			continue
-		}
-		for _, all := range values {
-			look(all)
-		}
-	}
-	return looked
-}
-
-// valueOf returns the exact value that the match requires.
-func (m *routeMatch) valueOf(at conditionAt) (value string, ok bool) {
-	for f := range m.fields {
-		if f.conditionAt == at {
-			return f.value, true
-		}
-	}
-	return "", false
 }

@@ -68,11 +68,14 @@ type matching struct{ attachments }
 
 // Route returns where a request goes.
 func (r *matching) Route(q *Request) Served {
-	key := q.key()
-	if s, ok := r.memo.served[key]; ok {
-		return s
+	switch x := r.indexFor(q); {
+	case len(x.listeners) == 0:
+		return Served{}
+	case len(x.sources) == 0:
+		return Served{Listener: x.listeners[0]}
+	default:
+		return r.routeIn(x, q)
 	}
-	return remember(r.memo.served, key, r.routeIn(r.indexFor(q), q))
 }
 
 // hostIndex has the matches that can serve the requests for one host that come in by the
@@ -100,11 +103,8 @@ type hostIndexSource struct {
 
 // indexFor returns the index for the host of a request.
 func (r *matching) indexFor(q *Request) *hostIndex {
-	key := hostKey{listenerKey{q.Transport, q.Port, q.Host, q.Client}, q.host(), r.reading}
+	key := hostKey{q.listenerKey(), q.host(), r.reading}
 	key.reading.Regex = RegexLast
-	if q.Transport == TransportTLS {
-		key.listeners.host = q.sni()
-	}
 	if known, ok := r.memo.hosts[key]; ok {
 		return known
 	}
@@ -260,15 +260,9 @@ type routeAt struct {
 
 // routeIn returns where a request for the host of an index goes.
 func (r *matching) routeIn(x *hostIndex, q *Request) Served {
-	switch {
-	case len(x.listeners) == 0:
-		return Served{}
-	case len(x.sources) == 0:
-		return Served{Listener: x.listeners[0]}
-	}
 	var best *indexed
 	consider := func(m *indexed) {
-		r.memo.work += m.match.cost
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+m.match.cost
 		if m.match.takes(q) && (best == nil || r.precedes(m, best)) {
 			best = m
 		}
@@ -279,7 +273,7 @@ func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 		parts = parts[:1]
 	}
 	for _, p := range parts {
-		r.memo.looked += p.metBy(q, consider)
+		p.metBy(q, consider)
 	}
 	if best == nil {
 		return Served{Listener: x.listeners[0], Hostname: x.hostname}
@@ -315,13 +309,13 @@ func (r *matching) precedes(a, b *indexed) bool {
 func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
-		r.memo.work++
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+1
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}
 	}
 	for _, p := range x.partsFor(m.segment) {
-		r.memo.looked += p.compatible(m, collect)
+		p.compatible(m, collect)
 	}
 	return out
 }

@@ -122,13 +122,8 @@ type meshRoutes struct {
 	routes []*Route
 }
 
-// RoutesAt is AllRoutesAt.
-func (m meshRoutes) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*Route] {
-	return m.AllRoutesAt(parent, hostname)
-}
-
-// AllRoutesAt yields all routes for the hostname of the Service.
-func (m meshRoutes) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
+// RoutesAt yields all routes for the hostname of the Service.
+func (m meshRoutes) RoutesAt(_ api.Ref, hostname, _ string) iter.Seq[*Route] {
 	if hostname != m.host {
 		return slices.Values[[]*Route](nil)
 	}

@@ -64,8 +64,6 @@ type MoveLimits struct {
 	Known func(from, to Served) bool
 	// Alive says whether to go on.
 	Alive func() bool
-	// Steps, if set, is added the number of matches that were looked at.
-	Steps *int
 	// Work, if set, is added the work of the search: all searches that share it may do
 	// MaxWork together.
 	Work *int

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -84,15 +85,12 @@ func (p Path) ID() ID {
 // is much faster than comparing the IDs: paths mostly share their objects.
 func (p *Path) SameButRule(o *Path) bool {
 	return sameName(p.Listener, o.Listener) && sameRef(p.Set, o.Set) && sameRef(p.Route, o.Route) && sameRef(p.Gateway, o.Gateway) &&
-		sameValue(p.Backend, o.Backend) && sameRef(p.Service, o.Service) && sameValue(p.Virtual, o.Virtual) &&
+		ptr.Equal(p.Backend, o.Backend) && sameRef(p.Service, o.Service) && ptr.Equal(p.Virtual, o.Virtual) &&
 		p.Port == o.Port && p.Client == o.Client && p.Member == o.Member
 }
 
 // sameName reports whether two listeners are both nil or have the same name.
 func sameName(a, b *Listener) bool { return a == b || a != nil && b != nil && a.Name == b.Name }
-
-// sameValue reports whether two pointers are both nil or point to equal values.
-func sameValue[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Namespace returns the namespace of the path's route, or if it has none, of its
 // service, listener set or gateway.

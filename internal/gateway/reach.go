@@ -54,18 +54,34 @@ func (x *Reach) Taker(own *Route) string {
 	}
 }
 
-// maxReachWork bounds the work of Reach, as maxWork does that of a search and of all calls
+// maxReachWork bounds the work of ReachOf, as maxWork does that of a search and of all calls
 // for one router.
 const maxReachWork = 1 << 18
 
-// Reach returns whether requests reach a rule of a route at a listener, any of its rules if
+// ReachOf returns whether requests reach a path at one of its listeners: a path without a route
+// ends at one, that may conflict with another one.
+func (r *Router) ReachOf(p *Path) Reach {
+	out := Reach{Reached: true}
+	for _, l := range r.ListenersAt(p) {
+		if p.Route == nil {
+			by := r.ConflictOf(&l)
+			return Reach{Reached: by == nil, Conflict: by}
+		}
+		if out = r.reach(p.Route, p.Rule, &l); out.Reached {
+			return out
+		}
+	}
+	return out
+}
+
+// reach returns whether requests reach a rule of a route at a listener, any of its rules if
 // it is -1.
 //
 // One request decides for each match and hostname: the one that meets the match and as few
 // others as possible. Where that is served by another match, so are all that meet both.
 // What only some implementations do not reach counts as reached, and so do matches of two
 // routes without a creation time.
-func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
+func (r *Router) reach(route *Route, rule int, at *ListenerMatch) Reach {
 	if by := r.ConflictOf(at); by != nil {
 		return Reach{Conflict: by}
 	}
@@ -95,14 +111,7 @@ func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 	return out
 }
 
-// ReachOfListener returns whether requests may reach a listener: it conflicts with none that
-// precedes it.
-func (r *Router) ReachOfListener(l *ListenerMatch) Reach {
-	by := r.ConflictOf(l)
-	return Reach{Reached: by == nil, Conflict: by}
-}
-
-// reachOf is Reach for a match on one hostname.
+// reachOf is reach for a match on one hostname.
 func (r *Router) reachOf(e Served) Reach {
 	q, _ := witness(e, e, nil, r.memo)
 	if q == nil {
@@ -154,7 +163,7 @@ func (s Served) sameRule(e Served) bool {
 }
 
 // ReachAnywhere returns whether requests reach a rule of a route, any of them if it is -1,
-// at some listener that accepts the route; if not, as Reach does for one of these.
+// at some listener that accepts the route; if not, as for one of these.
 func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 	out := Reach{Reached: true} // without a listener
 	for i := range r.conflicts {
@@ -162,8 +171,8 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 			out = Reach{Conflict: &c.with}
 		}
 	}
-	for l := range r.ListenersOf(route) {
-		x := r.Reach(route, rule, l)
+	for l := range r.listenersOf(route) {
+		x := r.reach(route, rule, l)
 		if x.Elsewhere || x.Reached && !x.Isolated {
 			return Reach{Reached: true}
 		}

@@ -14,11 +14,7 @@ import (
 // routeList has the routes of one gateway.
 type routeList []*Route
 
-func (l routeList) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*Route] {
-	return l.AllRoutesAt(parent, hostname)
-}
-
-func (l routeList) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
+func (l routeList) RoutesAt(_ api.Ref, hostname, _ string) iter.Seq[*Route] {
 	return slices.Values(slices.DeleteFunc(slices.Clone(l), func(r *Route) bool {
 		return hostname == "" && len(r.Hostnames) > 0 || hostname != "" && !slices.Contains(r.Hostnames, hostname)
 	}))

@@ -19,13 +19,13 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 		return why
 	}
 	none := func(does string) string { return fmt.Sprintf("no listener%s of %s %s", p.section(), p.Ref(), does) }
-	remaining := filter(listeners, func(l *Listener) bool {
-		return p.selects(l) && l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels)
+	remaining := slices.DeleteFunc(slices.Clone(listeners), func(l Listener) bool {
+		return !p.selects(&l) || !l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels)
 	})
 	if len(remaining) == 0 {
 		return none("allows routes from namespace " + r.Namespace)
 	}
-	if remaining = filter(remaining, func(l *Listener) bool { return l.allowsKind(r.Kind) }); len(remaining) == 0 {
+	if remaining = slices.DeleteFunc(remaining, func(l Listener) bool { return !l.allowsKind(r.Kind) }); len(remaining) == 0 {
 		return none(fmt.Sprintf("allows routes of kind %s from namespace %s", r.Kind, r.Namespace))
 	}
 	if !slices.ContainsFunc(remaining, func(l Listener) bool { return l.acceptsHostnames(r.Hostnames) }) {
@@ -41,17 +41,6 @@ func (p Parent) NoListener(listeners []Listener) string {
 		return ""
 	}
 	return fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())
-}
-
-// filter returns the listeners that meet a condition.
-func filter(listeners []Listener, met func(*Listener) bool) []Listener {
-	var out []Listener
-	for i := range listeners {
-		if met(&listeners[i]) {
-			out = append(out, listeners[i])
-		}
-	}
-	return out
 }
 
 // section formats the section and port of a parentRef, to follow "listener".

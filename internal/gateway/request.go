@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -54,20 +55,10 @@ type Request struct {
 type Field struct{ Name, Value string }
 
 // sni returns the server name of a TLS connection.
-func (q *Request) sni() string {
-	if q.ServerName != "" {
-		return q.ServerName
-	}
-	return q.Host
-}
+func (q *Request) sni() string { return cmp.Or(q.ServerName, q.Host) }
 
 // host returns the host, or the server name of a connection whose host is not known.
-func (q *Request) host() string {
-	if q.Host != "" {
-		return q.Host
-	}
-	return q.sni()
-}
+func (q *Request) host() string { return cmp.Or(q.Host, q.ServerName) }
 
 // Header returns the value of a header, joined with commas where it is sent several
 // times. Names are compared without regard to case.
@@ -96,10 +87,7 @@ func (q *Request) Param(name string) (value string, ok bool) {
 // String returns the request as a person would write it, such as
 // "GET http://shop.example.com/cart?x=1 with X-Team: a".
 func (q *Request) String() string {
-	host := q.Host
-	if host == "" {
-		host = "*"
-	}
+	host := cmp.Or(q.Host, "*")
 	switch port := q.Port; {
 	case port != 0 && port != q.defaultPort():
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
@@ -146,16 +134,13 @@ func (q *Request) String() string {
 	return b.String()
 }
 
-// key identifies the request.
-func (q *Request) key() string {
-	parts := []string{string(q.Transport), strconv.Itoa(int(q.Port)), q.Host, q.ServerName, q.Method, q.Path, strconv.FormatBool(q.GRPC), q.Client}
-	for _, fields := range [][]Field{q.Query, q.Headers} {
-		parts = append(parts, "")
-		for _, f := range fields {
-			parts = append(parts, f.Name, f.Value)
-		}
+// listenerKey returns what the listeners of the request are chosen by.
+func (q *Request) listenerKey() listenerKey {
+	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
+	if q.Transport == TransportTLS {
+		key.host = q.sni()
 	}
-	return strings.Join(parts, "\x00")
+	return key
 }
 
 func (q *Request) defaultPort() int32 {
@@ -287,9 +272,7 @@ func (q *Request) setURL(u *url.URL) error {
 	if !http {
 		return nil
 	}
-	if q.Path = u.EscapedPath(); q.Path == "" {
-		q.Path = "/"
-	}
+	q.Path = cmp.Or(u.EscapedPath(), "/")
 	switch {
 	case q.Method == "" && q.GRPC:
 		q.Method = "POST"

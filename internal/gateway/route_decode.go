@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -56,33 +57,33 @@ type routeMeta struct {
 	Created     metav1.Time       `json:"creationTimestamp"`
 }
 
-// created returns the creation time in seconds since 1970, or other if there is none.
-func (m *routeMeta) created(other int64) int64 {
-	if m.Created.IsZero() {
+// created returns a creation time in seconds since 1970, or other if there is none.
+func created(t metav1.Time, other int64) int64 {
+	if t.IsZero() {
 		return other
 	}
-	return m.Created.Unix()
+	return t.Unix()
 }
 
-// ReadRoute decodes a route of a kind from JSON, as FromRoute does. created is used for a
-// route without a creation time.
+// ReadRoute decodes a route of a kind from JSON, as FromRoute does. undated is the creation
+// time of a route without one.
 //
 // It returns known, which may be nil, if known was decoded from the same JSON: this
 // saves most of the work.
-func ReadRoute(kind string, data []byte, known *Route, created int64) (*Route, error) {
+func ReadRoute(kind string, data []byte, known *Route, undated int64) (*Route, error) {
 	t, err := decode.As[routeJSON](data)
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && hasSource(known, kind, t, created) {
+	if known != nil && hasSource(known, kind, t, undated) {
 		return known, nil
 	}
-	return newRoute(kind, t.Metadata, t.Spec, created)
+	return newRoute(kind, t.Metadata, t.Spec, undated)
 }
 
 // hasSource reports whether the route was decoded from the same JSON.
-func hasSource(r *Route, kind string, t *routeJSON, created int64) bool {
-	return r.Kind == kind && r.Created == t.Metadata.created(created) && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
+func hasSource(r *Route, kind string, t *routeJSON, undated int64) bool {
+	return r.Kind == kind && r.Created == created(t.Metadata.Created, undated) && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
 		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }
 
@@ -93,7 +94,7 @@ func FromRoute(kind string, o *RouteObject) (*Route, error) {
 	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations, o.CreationTimestamp}, o.Spec, Newest)
 }
 
-func newRoute(kind string, meta routeMeta, text json.RawMessage, created int64) (*Route, error) {
+func newRoute(kind string, meta routeMeta, text json.RawMessage, undated int64) (*Route, error) {
 	spec := &routeSpec{}
 	if len(text) > 0 {
 		var err error
@@ -102,7 +103,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage, created int64) 
 		}
 	}
 	out := &Route{
-		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name, Created: meta.created(created),
+		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name, Created: created(meta.Created, undated),
 		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
 		spec: text,
 	}
@@ -150,17 +151,14 @@ func annotations(all map[string]string) map[string]string {
 }
 
 func rule(r *routeRule, routeNamespace string) Rule {
-	out := Rule{matches: r.Matches}
-	if r.Name != nil {
-		out.Name = string(*r.Name)
-	}
+	out := Rule{Name: string(ptr.Deref(r.Name, "")), matches: r.Matches}
 	var weighted []Backend
 	for i := range r.BackendRefs {
 		b := backend(&r.BackendRefs[i], routeNamespace)
 		if !slices.Contains(out.Backends, b) {
 			out.Backends = append(out.Backends, b)
 		}
-		if w := r.BackendRefs[i].Weight; w == nil || *w != 0 {
+		if ptr.Deref(r.BackendRefs[i].Weight, 1) != 0 {
 			weighted = append(weighted, b)
 		}
 	}
@@ -182,47 +180,23 @@ func rule(r *routeRule, routeNamespace string) Rule {
 }
 
 func backend(ref *backendRef, routeNamespace string) Backend {
-	out := Backend{Object: api.Ref{Kind: KindService, Namespace: routeNamespace, Name: string(ref.Name)}}
-	if ref.Group != nil {
-		out.Object.Group = intern(string(*ref.Group))
-	}
-	if ref.Kind != nil {
-		out.Object.Kind = intern(string(*ref.Kind))
-	}
-	if ref.Namespace != nil {
-		out.Object.Namespace = intern(string(*ref.Namespace))
-	}
-	if ref.Port != nil {
-		out.Port = int32(*ref.Port)
-	}
-	return out
+	return Backend{api.Ref{
+		Group: intern(string(ptr.Deref(ref.Group, ""))), Kind: intern(string(ptr.Deref(ref.Kind, KindService))),
+		Namespace: intern(string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(routeNamespace)))), Name: string(ref.Name),
+	}, int32(ptr.Deref(ref.Port, 0))}
 }
 
 // parent converts a parentRef. For one of an unsupported kind, it returns a zero Parent
 // and a reference to the object.
 func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, object api.Ref) {
-	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}
-	if ref.Group != nil {
-		kind.Group = string(*ref.Group)
+	object = api.Ref{
+		Group: string(ptr.Deref(ref.Group, api.GatewayGroup)), Kind: intern(string(ptr.Deref(ref.Kind, KindGateway))),
+		Namespace: intern(string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(routeNamespace)))), Name: intern(string(ref.Name)),
 	}
-	if ref.Kind != nil {
-		kind.Kind = string(*ref.Kind)
-	}
-	object = api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: routeNamespace, Name: intern(string(ref.Name))}
-	if ref.Namespace != nil {
-		object.Namespace = intern(string(*ref.Namespace))
-	}
-	if !isParent(kind) {
+	if !isParent(object.PolicyKind()) {
 		return Parent{}, object
 	}
-	p = Parent{Kind: intern(kind.Kind), Namespace: object.Namespace, Name: object.Name}
-	if ref.SectionName != nil {
-		p.Section = intern(string(*ref.SectionName))
-	}
-	if ref.Port != nil {
-		p.Port = int32(*ref.Port)
-	}
-	return p, object
+	return Parent{object.Kind, object.Namespace, object.Name, intern(string(ptr.Deref(ref.SectionName, ""))), int32(ptr.Deref(ref.Port, 0))}, object
 }
 
 // isParent reports whether a kind is supported as a parent of routes.

@@ -21,10 +21,6 @@ import (
 type routes []*gateway.Route
 
 func (rs routes) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*gateway.Route] {
-	return rs.AllRoutesAt(parent, hostname)
-}
-
-func (rs routes) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
 		for _, r := range rs {
 			has := slices.Contains(r.Hostnames, hostname) || hostname == "" && len(r.Hostnames) == 0

@@ -58,23 +58,6 @@ func TakesFrom(before *Route, k int, after *Route, i int) bool {
 	})
 }
 
-// TakesOver reports whether backend b of the i-th rule of a route after an update
-// receives the requests that the k-th rule sent to backend left before, given that
-// the i-th rule receives them. If the rule still has left, only left receives them;
-// else the backends that the k-th rule did not have, or all if there is none.
-func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backend) bool {
-	ruleBefore, ruleAfter := &before.Rules[k], &after.Rules[i]
-	isNew := func(b Backend) bool { return ruleAfter.Serves(b) && !ruleBefore.Serves(b) }
-	switch {
-	case !ruleBefore.Serves(left) || !ruleAfter.Serves(b):
-		return false
-	case ruleAfter.Serves(left):
-		return b == left
-	default:
-		return isNew(b) || !slices.ContainsFunc(ruleAfter.Backends, isNew)
-	}
-}
-
 // fingerprints identify the rules by the matches that they have, in any order.
 func fingerprints(r *Route) []uint64 {
 	out := make([]uint64, len(r.Rules))

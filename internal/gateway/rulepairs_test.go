@@ -28,7 +28,7 @@ func TestMatchRules(t *testing.T) {
 }
 
 // A backend of weight 0 receives no requests.
-func TestTakesOver(t *testing.T) {
+func TestServes(t *testing.T) {
 	r := ruled(t, "[{backendRefs: [{name: plain, port: 80}, {name: some, port: 80, weight: 3}, {name: idle, port: 80, weight: 0}, "+
 		"{name: twice, port: 80, weight: 0}, {name: twice, port: 80, weight: 1}]}]")
 	var served []string

@@ -13,24 +13,6 @@ const stepsPerCompetitor = 32
 // match that a request is compared with.
 var maxWork = 1 << 22
 
-// Move is a request that is served by one rule before a change and by another after it.
-type Move struct {
-	From, To Served
-	// Request is a witness: it was sent through both routers. It is nil where it is not
-	// known whether there is one, because of regular expressions. Other is a request that
-	// From serves then, and To may not take, nil if none is known.
-	Request, Other *Request
-	// Unsearched is set if so many matches compete that no request was looked for.
-	Unsearched bool
-
-	before, after *Router
-}
-
-// NewMove returns where a request goes before and after a change.
-func NewMove(q *Request, before, after *Router) Move {
-	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
-}
-
 // search looks for requests that move.
 type search struct {
 	before, after *Router
@@ -136,7 +118,7 @@ func (s *search) hostsWithin(e Served, flip bool) []string {
 	seen := map[string]bool{e.Hostname: true}
 	for i := range other.listeners {
 		l := &other.listeners[i]
-		if l.Same(e.Listener) || !l.Listener.SamePort(e.Listener.Listener) || !HostnamesIntersect(l.Listener.Hostname, e.Hostname) {
+		if l.Same(e.Listener) || !l.Listener.SamePort(e.Listener.Listener) || !hostnamesIntersect(l.Listener.Hostname, e.Hostname) {
 			continue
 		}
 		for route := range other.routes.RoutesOf(l.Parent()) {
@@ -195,23 +177,17 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	q := e.Listener.request(host)
 	to := other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(own.listenersFor(q), e.Listener.Same) {
+	if len(to.sources) == 0 {
 		return true
 	}
 	at := own.indexFor(q)
-	if (own.reading.OwnHostnames || host != e.Hostname) && at.find(e.match) == nil {
+	if !slices.ContainsFunc(at.listeners, e.Listener.Same) || (own.reading.OwnHostnames || host != e.Hostname) && at.find(e.match) == nil {
 		return true
 	}
 	few, matters := s.atStake(e, to, flip)
 	if !matters {
 		return true
 	}
-	start := s.steps()
-	defer func() {
-		if s.limits.Steps != nil {
-			*s.limits.Steps += s.steps() - start
-		}
-	}()
 	c := contest{e, own, other, at, to, flip}
 	if s.spent() {
 		return s.skip(&c)
@@ -392,7 +368,7 @@ func (s *search) try(e, f Served) bool {
 	}
 	var m Move
 	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
-		if m = NewMove(q, s.before, s.after); !m.From.Same(e) {
+		if m = newMove(q, s.before, s.after); !m.From.Same(e) {
 			return m.From.match, false
 		}
 		return m.To.match, m.To.Same(f)
@@ -426,7 +402,7 @@ func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 		}
 		other := *q
 		other.setHost(h)
-		if m := NewMove(&other, s.before, s.after); m.From.Same(e) && m.To.Same(f) && !s.yield(m) {
+		if m := newMove(&other, s.before, s.after); m.From.Same(e) && m.To.Same(f) && !s.yield(m) {
 			return false
 		}
 	}

@@ -9,24 +9,34 @@ import (
 	"strings"
 )
 
-// Witness is a request that a rule serves.
-type Witness struct {
-	// Request is nil where there may be one, and none was found, because of regular
-	// expressions.
-	Request *Request
+// Move is a request, and where it goes before and after a change.
+type Move struct {
+	From, To Served
+	// Request is a witness: it was sent through both routers. It is nil where it is not
+	// known whether there is one, because of regular expressions. Other is a request that
+	// From serves then, and To may not take, nil if none is known.
+	Request, Other *Request
 	// Unsearched is set if so many matches compete that no request was looked for.
 	Unsearched bool
+
+	before, after *Router
+}
+
+// newMove returns where a request goes before and after a change.
+func newMove(q *Request, before, after *Router) Move {
+	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
 }
 
 // Witnesses yields, for each match of the rule of a path at each of its listeners, a request
 // that the rule serves there, and that meets as few other matches as possible: of all rules of
-// the route where the rule is -1. A match that others precede for all of its requests has none. Once the
-// lookups of the router have spent maxWork, the last one is not searched.
+// the route where the rule is -1. A match that others precede for all of its requests has none.
+// They go to where another router, which may be nil, has them. Once the lookups of the
+// router have spent maxWork, the last one is not searched.
 //
-// For each hostname of another router's listeners that is more specific, it yields one
+// For each hostname of the other router's listeners that is more specific, it yields one
 // more: that router may not serve requests for it.
-func (r *Router) Witnesses(p *Path, other *Router) iter.Seq[Witness] {
-	return func(yield func(Witness) bool) {
+func (r *Router) Witnesses(p *Path, other *Router) iter.Seq[Move] {
+	return func(yield func(Move) bool) {
 		for _, at := range r.ListenersAt(p) {
 			for e := range r.entriesAt(p.Route, p.Rule, &at) {
 				if !r.witnessesOf(e, other, yield) {
@@ -37,16 +47,20 @@ func (r *Router) Witnesses(p *Path, other *Router) iter.Seq[Witness] {
 	}
 }
 
-func (r *Router) witnessesOf(e Served, other *Router, yield func(Witness) bool) bool {
+func (r *Router) witnessesOf(e Served, other *Router, yield func(Move) bool) bool {
 	for _, h := range hostnamesIn(e, other) {
 		if *r.memo.lookups > maxWork {
-			yield(Witness{Unsearched: true})
+			yield(Move{From: e, Unsearched: true})
 			return false
 		}
 		start := r.memo.work
 		q, d := r.served(e, h)
 		*r.memo.lookups += 1 + r.memo.work - start
-		if d != missing && !yield(Witness{Request: q}) {
+		m := Move{From: e, Request: q, before: r, after: other}
+		if q != nil && other != nil {
+			m.To = other.Route(q)
+		}
+		if d != missing && !yield(m) {
 			return false
 		}
 	}

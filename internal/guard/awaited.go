@@ -60,7 +60,6 @@ func (ev *overrides) awaited() (*overrides, error) {
 	if !matters {
 		return nil, nil
 	}
-	limits.Steps = &ev.steps
 	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.knows(from, to) }
 	for _, entry := range entries {
 		at := o.routersOf(entry)

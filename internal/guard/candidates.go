@@ -126,8 +126,7 @@ func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known bo
 	if s.route == nil {
 		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.SamePort(y.Listener)
 	}
-	if level >= gateway.LevelBackend &&
-		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
+	if level >= gateway.LevelBackend && !takesOver(&x, &y) {
 		return false
 	}
 	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level)

@@ -36,7 +36,7 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		_, out.stays = ev.staying(p)
 	}
 	out.fresh = at.arrivalsUnknown || servesNewRequests(at, y)
-	for _, from := range arrivals.to(at, y) {
+	for _, from := range ofRules(arrivals, at.after, y) {
 		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
 		}

@@ -42,7 +42,6 @@ func (ev *ruleLosses) findMoved() error {
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
 		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
-		Steps:    &ev.steps,
 		Work:     new(int),
 		MaxWork:  maxMovedRulesWork,
 	}

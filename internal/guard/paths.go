@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -64,10 +65,24 @@ func (ev *successors) pathsTo(s gateway.Served, kind *policykind.Kind, client st
 	return all, err
 }
 
-// takesOver reports whether the backend of a path receives requests that another path's
-// backend received, given that its rule does.
+// takesOver reports whether the backend of a path after the write receives requests that the
+// backend of another one received before it, given that its rule does. If the rule still has
+// that backend, only this receives them; else those that the rule before did not have, or all
+// if there is none.
 func takesOver(x, y *gateway.Path) bool {
-	return x.Backend != nil && y.Backend != nil && gateway.TakesOver(x.Route, x.Rule, *x.Backend, y.Route, y.Rule, *y.Backend)
+	if x.Backend == nil || y.Backend == nil {
+		return false
+	}
+	before, after := &x.Route.Rules[x.Rule], &y.Route.Rules[y.Rule]
+	isNew := func(b gateway.Backend) bool { return after.Serves(b) && !before.Serves(b) }
+	switch {
+	case !before.Serves(*x.Backend) || !after.Serves(*y.Backend):
+		return false
+	case after.Serves(*x.Backend):
+		return *y.Backend == *x.Backend
+	default:
+		return isNew(*y.Backend) || !slices.ContainsFunc(after.Backends, isNew)
+	}
 }
 
 // sameBackend reports whether a path goes to the backend of another one, if that has one.

@@ -209,8 +209,8 @@ func (x *randomWrite) stays(was, is ratePath) bool {
 		from, to := gateway.Served{Listener: &at, Route: r, Rule: was.rule}, gateway.Served{Listener: &at, Route: after, Rule: is.rule}
 		return m.Request != nil && m.From.Same(from) && m.To.Same(to)
 	}
-	for w := range before.Witnesses(&gateway.Path{Gateway: g, Listener: at.Listener, Route: r, Rule: was.rule}, now) {
-		if w.Request != nil && stays(gateway.NewMove(w.Request, before, now)) {
+	for m := range before.Witnesses(&gateway.Path{Gateway: g, Listener: at.Listener, Route: r, Rule: was.rule}, now) {
+		if stays(m) {
 			return true
 		}
 	}

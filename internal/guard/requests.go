@@ -19,9 +19,9 @@ type requests struct {
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]flow // nil if the write cannot move any
 	stake    *stake               // nil until it is asked for
-	// steps is how many matches were looked at, and work what that cost; unsureWork is that
-	// of requests that move in few implementations.
-	steps, work, unsureWork int
+	// work is what the search costs; unsureWork is that of requests that move in few
+	// implementations.
+	work, unsureWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations
@@ -165,7 +165,7 @@ func (ev *requests) trackRequests() error {
 // moveLimits returns the limits of a search for moves that may take an override from
 // requests, and whether any may.
 func (ev *requests) moveLimits() (limits gateway.MoveLimits, matters bool) {
-	limits = gateway.MoveLimits{Known: ev.knows, Steps: &ev.steps, Work: &ev.work}
+	limits = gateway.MoveLimits{Known: ev.knows, Work: &ev.work}
 	if ev.everyKindUnlisted {
 		return limits, true
 	}
@@ -276,11 +276,16 @@ func (ev *requests) from(p *gateway.Path) []flow {
 	if at == nil || at.before == nil {
 		return nil
 	}
-	var out []flow
-	for _, l := range at.before.ListenersAt(p) {
+	return ofRules(ev.moves, at.before, p)
+}
+
+// ofRules returns what is known of the rules of a path.
+func ofRules[T any](known map[rulePlace][]T, router *gateway.Router, p *gateway.Path) []T {
+	var out []T
+	for _, l := range router.ListenersAt(p) {
 		for rule := range p.Route.Rules {
 			if p.Rule < 0 || p.Rule == rule {
-				out = append(out, ev.moves[placeOf(&l, p.Route, rule)]...)
+				out = append(out, known[placeOf(&l, p.Route, rule)]...)
 			}
 		}
 	}
@@ -317,11 +322,9 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 		return out
 	}
 	for r := range at.readings(x.Route) {
-		for w := range r.witnesses(x) {
-			out.undecided = out.undecided || w.Request == nil && !w.Unsearched && r.why == ""
-			if w.Request == nil || r.after == nil { // it is not known, or there is no gateway
-				out.ends = true
-			} else if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route == nil {
+		for m := range r.witnesses(x) {
+			out.undecided = out.undecided || m.Request == nil && !m.Unsearched && r.why == ""
+			if m.To.Route == nil { // or it is not known
 				out.ends = true
 			} else {
 				out.to = addFlow(out.to, at.flow(m, r.why))
@@ -329,11 +332,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 		}
 	}
 	for with, without := range at.fallBacks(x.Route) {
-		for w := range with.witnesses(x) {
-			if w.Request == nil {
-				continue
-			}
-			if m := gateway.NewMove(w.Request, with.before, with.after); m.To.Route != nil && without.leaves(m) {
+		for m := range with.witnesses(x) {
+			if m.To.Route != nil && without.leaves(m) {
 				out.to = addFlow(out.to, flow{Move: m, unsure: unsureHostname})
 			}
 		}
@@ -341,8 +341,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 	return out
 }
 
-// witnesses yields requests of a path before the write.
-func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Witness] {
+// witnesses yields requests of a path before the write, and where they go.
+func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Move] {
 	return r.before.Witnesses(x, r.after)
 }
 
@@ -371,11 +371,11 @@ func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 		}
 	}
 	for r := range at.readings(x.Route, y.Route) {
-		for w := range r.witnesses(x) {
-			if w.Request == nil {
-				return flow{Move: gateway.Move{Unsearched: w.Unsearched}}, true
+		for m := range r.witnesses(x) {
+			if m.Request == nil {
+				return flow{Move: gateway.Move{Unsearched: m.Unsearched}}, true
 			}
-			if m := gateway.NewMove(w.Request, r.before, r.after); m.To.Route != nil && m.To.IsOn(y) {
+			if m.To.Route != nil && m.To.IsOn(y) {
 				return flow{Move: m}, true
 			}
 		}
@@ -384,25 +384,12 @@ func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 		return flow{}, false
 	}
 	arrivals, err := ev.arrivalsAt(at) // also where no policy differs
-	i := slices.IndexFunc(arrivals.to(at, y), func(from gateway.Served) bool { return from.IsOn(x) })
+	i := slices.IndexFunc(ofRules(arrivals, at.after, y), func(from gateway.Served) bool { return from.IsOn(x) })
 	return flow{Move: gateway.Move{Unsearched: at.arrivalsUnknown}}, i >= 0 || err != nil
 }
 
 // arrivals are the rules from which requests move, by the rule to which they do.
 type arrivals map[rulePlace][]gateway.Served
-
-// to returns the rules from which requests move to the rules of a path.
-func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
-	var out []gateway.Served
-	for _, l := range at.after.ListenersAt(y) {
-		for rule := range y.Route.Rules {
-			if y.Rule < 0 || y.Rule == rule {
-				out = append(out, a[placeOf(&l, y.Route, rule)]...)
-			}
-		}
-	}
-	return out
-}
 
 // arrivalsAt finds the requests that the write moves between the rules at a gateway,
 // whatever policies apply to them.
@@ -413,7 +400,7 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	at.arrivals = make(arrivals)
 	var err error
 	plain := at.under(gateway.Reading{})
-	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Steps: &ev.steps, Work: &ev.work}, &err) {
+	for m := range ev.movesUnder(plain, ev.reroutedAt(at, ev.rerouted()), gateway.MoveLimits{Work: &ev.work}, &err) {
 		to := placeOfServed(m.To)
 		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
 		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
@@ -443,8 +430,8 @@ func (ev *requests) editsRouting() bool {
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
 func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for w := range at.after.Witnesses(y, at.before) {
-		if w.Request == nil || at.before.Route(w.Request).Route == nil {
+	for m := range at.after.Witnesses(y, at.before) {
+		if m.To.Route == nil { // or it is not known
 			return true
 		}
 	}

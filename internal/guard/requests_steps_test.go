@@ -136,22 +136,18 @@ func TestNeighborsCostNothing(t *testing.T) {
 				for _, f := range ev.findings {
 					assert.NotEqual(t, api.ReasonTooMuch, f.Code)
 				}
-				t.Logf("%d steps, %d work", ev.steps, ev.work)
+				t.Logf("%d work", ev.work)
 				if !strings.HasSuffix(policies, "of the neighbor") || row.changed == 0 {
-					assert.Zero(t, ev.steps)
+					assert.Zero(t, ev.work)
 				}
-				assert.LessOrEqual(t, ev.steps, stepsPerMatch*row.changed*(1+row.routes*128))
 				assert.LessOrEqual(t, ev.work, workPerMatch*row.changed*(1+row.routes*128))
 			})
 		}
 	}
 }
 
-// stepsPerMatch is how many matches are looked at for a changed one and one that competes with it:
-// all regular expressions of these rows do, in three readings.
-const stepsPerMatch = 40
-
-// workPerMatch is their work, by far the most of it for texts of regular expressions.
+// workPerMatch is the work for a changed match and one that competes with it: all regular
+// expressions of these rows do, in three readings, by far the most of it for their texts.
 const workPerMatch = 150
 
 // fullRules returns 16 rules of 8 matches, or one rule of one match.

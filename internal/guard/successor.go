@@ -131,7 +131,7 @@ func (ev *successors) successorsByName(p effective.Pair, o effective.Override) (
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[ev.idBefore(s, y.Path)]
-		if !s.mayReceive(x.Path, y.Path, o.Level, known) || known && !gateway.ShareHosts(x.Path, y.Path) {
+		if !s.mayReceive(x.Path, y.Path, o.Level, known) || known && !gateway.HostsIntersect(x.Path.Hosts(), y.Path.Hosts()) {
 			continue
 		}
 		out = append(out, successor{Effective: y})

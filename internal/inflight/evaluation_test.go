@@ -522,7 +522,7 @@ func TestDeletedNamespaceInFlight(t *testing.T) {
 	namespace := "kind: Namespace\nmetadata: {name: infra}"
 	s := newHarness(t, Options{}, namespace, gatewayGroup, route, limit)
 	s.admit(s.remove(namespace))
-	assert.True(t, s.remove(namespace).footprint(s.view()).Overlaps(s.create(modest).footprint()), "also on what is elsewhere")
+	assert.True(t, worlds.Overlap(s.remove(namespace).footprint(s.view()), s.create(modest).footprint()), "also on what is elsewhere")
 	assert.Equal(t, without("the pending write of Namespace infra"), denials(s.evaluate(s.create(greedy))))
 }
 

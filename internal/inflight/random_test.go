@@ -83,7 +83,7 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.ref != w.Change.Object().Ref() && own.Overlaps(e.write.footprint(with, with.With(e.write.changes()...))) {
+			if e.ref != w.Change.Object().Ref() && worlds.Overlap(own, e.write.footprint(with, with.With(e.write.changes()...))) {
 				out[e] = true
 			}
 		}

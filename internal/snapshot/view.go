@@ -351,11 +351,9 @@ func (v *View) Router(g *gateway.Gateway, reading gateway.Reading) *gateway.Rout
 // RoutesAt yields the routes with a parent that have a hostname, "" for those without
 // hostnames, and a match of paths with a first segment, "" for those of any, each once.
 func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gateway.Route] {
-	return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment))
-}
-
-// AllRoutesAt is RoutesAt for any first segment.
-func (v *View) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Route] {
+	if segment != gateway.AllSegments {
+		return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment))
+	}
 	return func(yield func(*gateway.Route) bool) {
 		seen := make(map[*gateway.Route]bool) // with several segments
 		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname)) {
