@@ -226,8 +226,8 @@ func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, e
 		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
 	})
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {
-		lost, _ := c.lostOn(o, y)
-		return lost
+		lost, unbound := c.lostOn(o, y)
+		return lost && (unbound != "" || len(c.ev.substitutes(o, x, y)) == 0)
 	}), nil
 }
 

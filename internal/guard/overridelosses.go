@@ -59,9 +59,7 @@ func (ev *overrides) addLostOverride(o effective.Override, was *effective.Effect
 	own := !ev.deletedWithOwner && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy)
 	var substitutes []*merge.Policy
 	if unboundReason == "" {
-		substitutes = slices.DeleteFunc(ev.terminating.remaining(o, was, s.Effective, s.Substitutes(o)), func(p *merge.Policy) bool {
-			return weakensSubstitute(o, was, s.Effective, p)
-		})
+		substitutes = ev.substitutes(o, was, s.Effective)
 		for _, p := range substitutes {
 			key.substituteNames += was.Ref(p).Key() + " "
 		}
@@ -80,6 +78,13 @@ func (ev *overrides) addLostOverride(o effective.Override, was *effective.Effect
 	}
 	l.addPath(ev.pairs)
 	return l
+}
+
+// substitutes returns the policies that stand in for an override of a path on another one.
+func (ev *overrides) substitutes(o effective.Override, was, is *effective.Effective) []*merge.Policy {
+	return slices.DeleteFunc(ev.terminating.remaining(o, was, is, is.Substitutes(o)), func(p *merge.Policy) bool {
+		return weakensSubstitute(o, was, is, p)
+	})
 }
 
 // weakensSubstitute reports whether the same override of another policy has less effect than

@@ -33,7 +33,7 @@ func (m plainMatch) takes(q plainRequest) bool {
 	if m.regex != nil {
 		under = m.regex.MatchString(q.path)
 	}
-	return under && (m.method == "" || m.method == q.method) && (m.header == "" || q.header)
+	return under && (m.method == "" || m.method == q.method) && (m.header == "" || q.header == "1" || m.header == "~h" && q.header == "11")
 }
 
 // rank has how specific a match is where regular expressions come first, last or, as if exact
@@ -50,21 +50,23 @@ func (m plainMatch) rank(expressions string) []int {
 type plainRequest struct {
 	port               int
 	host, path, method string
-	header             bool
+	header             string // the value of header h, "" for none
 }
 
-var plainRequests = requestsFor("/", "/1", "/1/2", "/1/9", "/2", "/3", "/4", "/9")
+var plainRequests = requestsFor([]string{"", "1"}, "/", "/1", "/1/2", "/1/9", "/2", "/3", "/4", "/9")
 
 // plainRequestsOfExpressions are those that the worlds with regular expressions distinguish.
-var plainRequestsOfExpressions = requestsFor("/", "/1", "/1/2", "/1/2/9", "/1/8", "/1/9", "/2", "/2/9", "/3", "/3/9", "/4", "/4/9", "/9")
+var plainRequestsOfExpressions = requestsFor([]string{"", "1", "11"}, "/", "/1", "/1/2", "/1/2/9", "/1/8", "/1/9", "/2", "/2/9", "/3", "/3/9", "/4", "/4/9", "/9")
 
-func requestsFor(paths ...string) []plainRequest {
+func requestsFor(headers []string, paths ...string) []plainRequest {
 	var out []plainRequest
 	for _, port := range []int{80, 81} {
 		for _, host := range []string{"x.example", "y.example", "z.example", "far.other"} {
 			for _, path := range paths {
 				for _, method := range []string{"GET", "PUT"} {
-					out = append(out, plainRequest{port, host, path, method, false}, plainRequest{port, host, path, method, true})
+					for _, header := range headers {
+						out = append(out, plainRequest{port, host, path, method, header})
+					}
 				}
 			}
 		}
