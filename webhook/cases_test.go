@@ -84,7 +84,7 @@ func (d *testServer) put(t *testing.T, o *cases.Object) {
 	gvk := o.GroupVersionKind()
 	ref := api.PolicyKind{Group: gvk.Group, Kind: gvk.Kind}
 	v, _ := d.opts.Store.View()
-	object, err := snapshot.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
+	object, err := v.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
 	if ref != policykind.KindDefinition && ref != policykind.KindProfile {
 		d.opts.Store.Apply(snapshot.Put(object))

@@ -195,11 +195,16 @@ type TargetKind struct {
 	//
 	// +optional
 	Of string `json:"of,omitempty"`
-	// Virtual is set for kinds without objects in the cluster: a target of such a
-	// kind is never reported as not found, and has a path of its own.
+	// Virtual is set for kinds of whose objects each has a path of its own. Unless Objects is
+	// set, a target of such a kind is never reported as not found.
 	//
 	// +optional
 	Virtual bool `json:"virtual,omitempty"`
+	// Objects is set for kinds, beside Gateway API's, whose objects are read: one that does not
+	// exist is not found, and with Virtual, policies on a namespace are on all in it.
+	//
+	// +optional
+	Objects bool `json:"objects,omitempty"`
 }
 
 // SectionType is what the sectionName of a target refers to.

@@ -14,11 +14,19 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// ReadLive reads an object from the API server: of a kind of Gateway API, a Service or a
-// Namespace. It returns nil if the object does not exist, if its kind is not installed,
-// and for all other kinds. It implements guard.ReadLiveFunc.
+// ReadLive reads an object from the API server: of a kind of Gateway API, a Service, a
+// Namespace, or of a kind that is Selectable. It returns nil if the object does not exist, if
+// its kind is not installed, and for all other kinds. It implements guard.ReadLiveFunc.
 func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
-	b := builtinOf(ref.PolicyKind())
+	kind := ref.PolicyKind()
+	if w.currentKinds().Selectable(kind) {
+		o, err := w.stored(ctx, ref, labelDecoder(kind))
+		if apierrors.IsForbidden(err) { // which is one of the Problems
+			return nil, nil
+		}
+		return o, err
+	}
+	b := builtinOf(kind)
 	if b == nil || b.example == nil || !isValidName(ref) {
 		return nil, nil
 	}
@@ -36,6 +44,10 @@ func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, e
 // Stored reads a policy from the API server, in the version that is read. It returns
 // nil if it does not exist.
 func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
+	return w.stored(ctx, ref, policyDecoder(kind))
+}
+
+func (w *Watcher) stored(ctx context.Context, ref api.Ref, decode decoder) (snapshot.Object, error) {
 	resource, ok := w.ServedResource(ref.PolicyKind())
 	if !ok || !isValidName(ref) {
 		return nil, nil
@@ -47,7 +59,7 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 	if err != nil {
 		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
 	}
-	return policyDecoder(kind)(obj)
+	return decode(obj)
 }
 
 // ReadStored reads the state of an object from the API server. Deleted is set if it does

@@ -103,6 +103,9 @@ func (p *plan) addObject(ref api.Ref) {
 		for range p.view.Naming(ref) {
 			p.virtual.add(ref)
 		}
+		if slices.ContainsFunc(p.view.Populated(), func(k *policykind.Kind) bool { return k.ReadsObjects(ref.PolicyKind()) }) {
+			p.virtual.add(ref)
+		}
 	}
 	switch o := p.view.Get(ref).(type) {
 	case *gateway.Gateway:
@@ -194,12 +197,21 @@ func isTogether(k *policykind.Kind) bool {
 	return k.Targets.AllOrNone || slices.Contains(k.Targets.NotShared, api.SharedPath)
 }
 
-// virtualTargets returns the targets of policies for which no objects exist, and the
-// backends that policies refer to.
+// virtualTargets returns the virtual targets of policies, all objects of their kinds that are
+// read, and the backends that policies refer to.
 func virtualTargets(v *snapshot.View) []api.Ref {
 	var out orderedSet[api.Ref]
-	for _, k := range v.Kinds() {
-		if !hasVirtual(k) {
+	for _, k := range v.Populated() {
+		virtual := false
+		for _, t := range k.Targets.Kinds {
+			virtual = virtual || t.Virtual
+			if t.Virtual && t.Objects {
+				for o := range v.Objects(api.PolicyKind{Group: t.Group, Kind: t.Kind}) {
+					out.add(o.Ref())
+				}
+			}
+		}
+		if !virtual {
 			continue
 		}
 		for policy := range v.Policies(k.Ref()) {
@@ -214,15 +226,6 @@ func virtualTargets(v *snapshot.View) []api.Ref {
 		out.add(ref)
 	}
 	return out.list
-}
-
-func hasVirtual(k *policykind.Kind) bool {
-	for _, t := range k.Targets.Kinds {
-		if t.Virtual {
-			return true
-		}
-	}
-	return false
 }
 
 // addServicesOf adds the services that have a gateway as their waypoint.

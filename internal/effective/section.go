@@ -10,15 +10,22 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
+// Missing reports whether a target of kind k, which is not of Gateway API, does not exist: this
+// is known of kinds whose objects are read.
+func Missing(v *snapshot.View, k *policykind.Kind, ref api.Ref) bool {
+	kind := ref.PolicyKind()
+	return k.ReadsObjects(kind) && v.Selectable(kind) && v.Get(ref) == nil
+}
+
 // Exists reports whether a target of a policy of kind k and its section exist. It returns true for a target of
-// an unsupported kind and for a virtual one, since this cannot be decided, and for a
+// an unsupported kind and for a virtual one unless it is Missing, since this cannot be decided, and for a
 // namespace, which need not be in the cache.
 func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
 	}
 	if t.Virtual || t.AttachedBy != "" || !gateway.Known(t.Ref.PolicyKind()) {
-		return true
+		return !Missing(v, k, t.Ref)
 	}
 	switch o := v.Get(t.Ref).(type) {
 	case *gateway.Class, *gateway.Namespace:

@@ -249,10 +249,15 @@ func (w *walk) virtualPath(ref api.Ref) error {
 			}
 		}
 	}
-	namespace := w.attachedTo((&gateway.Namespace{Name: ref.Namespace}).Ref())
-	for i, all := range w.findAttached(ref) {
+	namespace, exists := w.attachedTo((&gateway.Namespace{Name: ref.Namespace}).Ref()), w.view.Get(ref) != nil
+	on := w.findAttached(ref)
+	for i := range w.kinds {
 		k := &w.kinds[i]
-		if len(all) > 0 { // those on a virtual namespace are on all in it
+		all := k.own(on)
+		if Missing(w.view, k.kind, ref) {
+			continue
+		}
+		if len(all) > 0 || exists && k.kind.ReadsObjects(ref.PolicyKind()) { // those on a virtual namespace are on all in it
 			all = slices.Concat(k.own(namespace), all)
 		}
 		k.unread = unread{} // that of the last root; no root follows

@@ -18,7 +18,7 @@ import (
 func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]successor, error) {
 	x := &p.Before.Path
 	if x.Virtual != nil || ev.after.Kind(p.Before.Kind.Ref()) == nil {
-		if p.After != nil {
+		if p.After != nil || x.Virtual != nil && effective.Missing(ev.after, p.Before.Kind, *x.Virtual) {
 			return nil, nil
 		}
 		return []successor{{Effective: &effective.Effective{Kind: p.Before.Kind, Path: *x}}}, nil // it is still there, with no policy

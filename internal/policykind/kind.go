@@ -294,6 +294,12 @@ func (k *Kind) HasLevelFor(ref api.PolicyKind) bool {
 // levels of the Service.
 var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
 
+// ReadsObjects reports whether the profile says that the objects of a target kind are read.
+func (k *Kind) ReadsObjects(kind api.PolicyKind) bool {
+	t := k.target(kind)
+	return t != nil && t.Objects
+}
+
 // JoinsBackends reports whether the policies on a backend of a rule are on all of them.
 func (k *Kind) JoinsBackends() bool {
 	return slices.ContainsFunc(k.JoinedLevels, func(joined []api.LevelName) bool {

@@ -31,7 +31,8 @@ type Kinds struct {
 	profiles    map[string]*profile    // by name
 	active      map[api.PolicyKind]*Definition
 	policies    map[api.PolicyKind]*policykind.Kind
-	// selectable are the other kinds that policies may select by label.
+	// selectable are the other kinds whose objects policies may select by label, or are read
+	// because a profile says so.
 	selectable map[api.PolicyKind]bool
 }
 
@@ -165,15 +166,22 @@ func (k *Kinds) resolve(earlier map[api.PolicyKind]*policykind.Kind) {
 	for _, kind := range k.policies {
 		for _, t := range kind.Targets.Kinds {
 			ref := api.PolicyKind{Group: t.Group, Kind: t.Kind}
-			if len(kind.Targets.Selectors) > 0 && !t.Virtual && k.policies[ref] == nil && !gateway.Known(ref) {
+			read := t.Objects && k.serves(ref) || len(kind.Targets.Selectors) > 0 && !t.Virtual
+			if read && k.policies[ref] == nil && !gateway.Known(ref) {
 				k.selectable[ref] = true
 			}
 		}
 	}
 }
 
-// Selectable reports whether a kind is none of policies or of Gateway API, and policies may
-// select its objects by label.
+// serves reports whether a kind is served; without a definition, one of manifests is.
+func (k *Kinds) serves(kind api.PolicyKind) bool {
+	d := k.active[kind]
+	return d == nil && k.manifests || d != nil && d.Served()
+}
+
+// Selectable reports whether a kind is none of policies or of Gateway API, and its objects are
+// read: policies may select them by label, or a profile says so.
 func (k *Kinds) Selectable(kind api.PolicyKind) bool { return k.selectable[kind] }
 
 // read returns the policy kind of a definition, which may be nil for one of manifests.

@@ -121,11 +121,12 @@ func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	assert.Equal(t, want, gathered)
 }
 
-// selectable are the resources of which the labels are read, with the built-in kinds.
+// selectable are the resources whose objects are read without being policies, with the built-in kinds.
 var selectable = map[schema.GroupResource]bool{
 	{Group: "agentgateway.dev", Resource: "agentgatewaybackends"}:      true,
 	{Group: "gateway.kgateway.dev", Resource: "backends"}:              true,
 	{Group: "inference.networking.k8s.io", Resource: "inferencepools"}: true,
+	{Group: "policy.linkerd.io", Resource: "servers"}:                  true,
 }
 
 func TestRefreshRights(t *testing.T) {

@@ -85,9 +85,14 @@ func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool
 }
 
 // referenced returns the objects of a name that other objects refer to, whether
-// they exist or not.
+// they exist or not, and those in the namespace of kinds that are read as targets.
 func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
+	for _, c := range s.view.AllIn(s.namespace) {
+		if o, ok := s.view.Get(c.Ref).(*gateway.Labeled); ok && o.Name == name && len(s.kindsNamed(word, []api.PolicyKind{o.Kind})) > 0 {
+			out = append(out, o)
+		}
+	}
 	for _, kind := range s.kinds.Objects() {
 		for o := range s.view.Objects(kind) {
 			for _, ref := range referencesOf(o) {
