@@ -102,6 +102,9 @@ func sameTarget(a, b api.Target) bool {
 
 // reportDisplaced reports which policies lose a target to the one that is written.
 func (ev policyCheck) reportDisplaced() {
+	if !ev.policy.Kind.MayConflict() {
+		return
+	}
 	for _, t := range ev.after.Targets(ev.policy) {
 		for _, c := range ev.newConflicts(t.Ref) {
 			if c.Policy.Ref() != ev.policy.Ref() && c.Target.SamePlace(t) {

@@ -78,8 +78,13 @@ func (v *View) AttachedThrough(kind api.PolicyKind) []api.PolicyKind {
 func (v *View) DependentKinds(kind api.PolicyKind) []api.PolicyKind {
 	out := v.AttachedThrough(kind)
 	for _, k := range v.Kinds() {
-		if k.Beside() == kind || v.Alternative(k) != nil && v.Alternative(k).Ref() == kind {
+		if k.Beside() == kind {
 			out = append(out, k.Ref())
+		}
+	}
+	if k := v.Kind(kind); k != nil {
+		if o := v.Alternative(k); o != nil {
+			out = append(out, o.Ref())
 		}
 	}
 	return out
