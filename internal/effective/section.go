@@ -17,9 +17,9 @@ func Missing(v *snapshot.View, k *policykind.Kind, ref api.Ref) bool {
 	return k.ReadsObjects(kind) && v.Selectable(kind) && v.Get(ref) == nil
 }
 
-// Exists reports whether a target of a policy of kind k and its section exist. It returns true for a target of
-// an unsupported kind and for a virtual one unless it is Missing, since this cannot be decided, and for a
-// namespace, which need not be in the cache.
+// Exists reports whether a target of a policy of kind k and its section exist. It returns
+// true for a target of an unsupported kind and for a virtual one unless it is Missing, since
+// this cannot be decided, and for a namespace, which need not be in the cache.
 func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
