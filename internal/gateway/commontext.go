@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math/big"
@@ -24,7 +25,7 @@ func (m *routerMemo) commonText(met, unmet []condition, part string) (text strin
 	}
 	key.WriteString(part)
 	known, ok := m.texts.found[key.String()]
-	m.work++
+	m.work += len(met) + len(unmet)
 	if !ok {
 		if len(m.texts.found) >= maxMemo {
 			clear(m.texts.found)
@@ -51,10 +52,7 @@ type foundText struct {
 
 // find is commonText without its memo. steps is the cost of the search.
 func (t *textMemo) find(met, unmet []condition, part string) (out foundText, steps int) {
-	s := textSearch{most: maxTextSteps}
-	if len(unmet) > 0 {
-		s.most = maxUnmetSteps
-	}
+	var s textSearch
 	anyUnread := false
 	for i, c := range slices.Concat(met, unmet) {
 		anyUnread = anyUnread || c.unread
@@ -94,13 +92,10 @@ func existsIf(ok bool) existence {
 }
 
 // maxTextSteps is how many steps a search for a text takes, enough for a path and each
-// expression that is read; maxUnmetSteps is that of one for a text that others do not take,
-// of which expressions can be made to need very many. stepsPerWork is how many of them
-// cost as much as a condition.
+// expression that is read, and stepsPerWork how many of them cost as much as a condition.
 const (
-	maxTextSteps  = 1 << 18
-	maxUnmetSteps = 1 << 15
-	stepsPerWork  = 8
+	maxTextSteps = 1 << 18
+	stepsPerWork = 8
 )
 
 // asExpression returns the condition as a regular expression for a whole text.
@@ -217,23 +212,33 @@ func (p *program) closureOf(pc uint32, last, r rune) closure {
 // state follows one way each: their number does not multiply. Of those that it must not
 // match, it has all instructions that may come next.
 type textSearch struct {
-	met, unmet  []*program
-	runes       []rune                    // one of each class, those that are easier to read first
-	classes     []runeClass               // of these
-	sets        map[*syntax.Inst]*big.Int // bits of runes, by instructions that take them
-	common      big.Int                   // buffer
-	contexts    syntax.EmptyOp
-	states      []textState
-	known       map[string][]int // states by what they have of met
-	steps, most int
+	met, unmet []*program
+	runes      []rune                    // one of each class, those that are easier to read first
+	classes    []runeClass               // of these
+	sets       map[*syntax.Inst]*big.Int // bits of runes, by instructions that take them
+	common     big.Int                   // buffer
+	contexts   syntax.EmptyOp
+	states     []textState
+	known      map[string][]int // states by what they have of met
+	steps      int
 }
 
 // textState is a beginning of a text.
 type textState struct {
-	met    []uint32   // the next instruction of each program
-	unmet  [][]uint32 // all that may come next
-	last   rune       // -1 at first
-	before int        // the state without the last rune
+	met    []uint32  // the next instruction of each program
+	unmet  []unmetAt // all that may come next, sorted
+	last   rune      // -1 at first
+	before int       // the state without the last rune
+}
+
+// unmetAt is an instruction of one of the programs that must not match.
+type unmetAt struct {
+	program int
+	pc      uint32
+}
+
+func (a unmetAt) compare(b unmetAt) int {
+	return cmp.Or(cmp.Compare(a.program, b.program), cmp.Compare(a.pc, b.pc))
 }
 
 // runeClass is the runes that have the same context after each other one.
@@ -249,8 +254,8 @@ func (s *textSearch) run() (text string, e existence) {
 		first.met = append(first.met, uint32(p.Start)) //nolint:gosec // G115: an index
 		s.contexts |= p.contexts
 	}
-	for _, p := range s.unmet {
-		first.unmet = append(first.unmet, []uint32{uint32(p.Start)}) //nolint:gosec // G115: an index
+	for n, p := range s.unmet {
+		first.unmet = append(first.unmet, unmetAt{n, uint32(p.Start)}) //nolint:gosec // G115: an index
 		s.contexts |= p.contexts
 	}
 	s.contexts &^= syntax.EmptyBeginText | syntax.EmptyEndText // which tell nothing after the first rune
@@ -261,7 +266,7 @@ func (s *textSearch) run() (text string, e existence) {
 			return s.textOf(i), exists
 		}
 		s.advance(i)
-		if s.steps > s.most {
+		if s.steps > maxTextSteps {
 			return "", unsearched
 		}
 	}
@@ -280,8 +285,11 @@ func (s *textSearch) add(t textState) {
 	}
 	key := string(append(b, byte(syntax.EmptyOpContext(t.last, -1)&s.contexts)))
 	for _, i := range s.known[key] {
-		s.steps += len(s.unmet)
-		if allWithin(s.states[i].unmet, t.unmet) {
+		known := s.states[i].unmet
+		if s.steps++; len(known) > len(t.unmet) {
+			continue
+		}
+		if s.steps += len(known); allWithin(known, t.unmet) {
 			return
 		}
 	}
@@ -290,14 +298,14 @@ func (s *textSearch) add(t textState) {
 	s.states = append(s.states, t)
 }
 
-// allWithin reports whether sorted lists are each within another one.
-func allWithin(some, of [][]uint32) bool {
-	for k := range some {
-		for _, pc := range some[k] {
-			if _, found := slices.BinarySearch(of[k], pc); !found {
-				return false
-			}
+// allWithin reports whether a sorted list is within another one.
+func allWithin(some, of []unmetAt) bool {
+	for _, at := range some {
+		i, found := slices.BinarySearchFunc(of, at, unmetAt.compare)
+		if !found {
+			return false
 		}
+		of = of[i+1:]
 	}
 	return true
 }
@@ -318,12 +326,7 @@ func (s *textSearch) matches(t *textState) bool {
 			return false
 		}
 	}
-	for k, p := range s.unmet {
-		if slices.ContainsFunc(t.unmet[k], func(pc uint32) bool { return p.closureOf(pc, t.last, -1).match }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.unmet, func(at unmetAt) bool { return s.unmet[at.program].closureOf(at.pc, t.last, -1).match })
 }
 
 // advance adds the states after one more rune: after the first one that the same instructions
@@ -341,7 +344,7 @@ func (s *textSearch) advance(i int) {
 			for k, pc := range takes {
 				s.common.And(&s.common, s.setOf(&s.met[k].Inst[pc]))
 			}
-			for ; s.common.Sign() != 0 && s.steps <= s.most; s.common.SetBit(&s.common, int(s.common.TrailingZeroBits()), 0) {
+			for ; s.common.Sign() != 0 && s.steps <= maxTextSteps; s.common.SetBit(&s.common, int(s.common.TrailingZeroBits()), 0) {
 				s.add(s.after(i, takes, int(s.common.TrailingZeroBits())))
 				if len(s.unmet) == 0 {
 					return
@@ -359,7 +362,7 @@ func (s *textSearch) eachWay(ways [][]uint32, chosen []uint32, visit func(chosen
 		return
 	}
 	for _, pc := range ways[0] {
-		if s.steps++; s.steps > s.most {
+		if s.steps++; s.steps > maxTextSteps {
 			return
 		}
 		s.eachWay(ways[1:], append(chosen, pc), visit)
@@ -369,22 +372,22 @@ func (s *textSearch) eachWay(ways [][]uint32, chosen []uint32, visit func(chosen
 // after returns the state after the k-th rune, which some instructions take.
 func (s *textSearch) after(i int, takes []uint32, k int) textState {
 	t := &s.states[i]
-	out := textState{met: make([]uint32, len(takes)), unmet: make([][]uint32, len(s.unmet)), last: s.runes[k], before: i}
+	out := textState{met: make([]uint32, len(takes)), last: s.runes[k], before: i}
 	for n, pc := range takes {
 		out.met[n] = s.met[n].Inst[pc].Out
 	}
-	for n, p := range s.unmet {
-		for _, pc := range t.unmet[n] {
-			takes := p.closureOf(pc, t.last, out.last).takes
-			s.steps += 1 + len(takes)
-			for _, pc := range takes {
-				if in := &p.Inst[pc]; s.setOf(in).Bit(k) == 1 && !slices.Contains(out.unmet[n], in.Out) {
-					out.unmet[n] = append(out.unmet[n], in.Out)
-				}
+	for _, at := range t.unmet {
+		p := s.unmet[at.program]
+		takes := p.closureOf(at.pc, t.last, out.last).takes
+		s.steps += 1 + len(takes)
+		for _, pc := range takes {
+			if in := &p.Inst[pc]; s.setOf(in).Bit(k) == 1 {
+				out.unmet = append(out.unmet, unmetAt{at.program, in.Out})
 			}
 		}
-		slices.Sort(out.unmet[n])
 	}
+	slices.SortFunc(out.unmet, unmetAt.compare)
+	out.unmet = slices.Compact(out.unmet)
 	return out
 }
 
@@ -449,8 +452,27 @@ func (s *textSearch) setRunes(part string) {
 		rest = append(rest, from)
 	}
 	slices.SortFunc(shown, func(a, b rune) int { return strings.IndexRune(shownRunes, a) - strings.IndexRune(shownRunes, b) })
-	s.runes = append(shown, rest...)
 	s.steps += len(cuts)
+	seen := make(map[string]bool)
+	for _, r := range append(shown, rest...) {
+		if kind := s.kindOf(r); !seen[kind] {
+			s.runes, seen[kind] = append(s.runes, r), true
+		}
+	}
+}
+
+// kindOf returns what the programs distinguish a rune by.
+func (s *textSearch) kindOf(r rune) string {
+	kind := []byte{byte(syntax.EmptyOpContext(-1, r))}
+	for _, p := range slices.Concat(s.met, s.unmet) {
+		for i := range p.Inst {
+			if in := &p.Inst[i]; len(in.Rune) > 0 {
+				kind = append(kind, byte(boolRank(in.MatchRune(r))))
+			}
+		}
+		s.steps += len(p.Inst) / stepsPerWork
+	}
+	return string(kind)
 }
 
 // mayHave reports whether a part of requests may have a rune. Paths have no query and no

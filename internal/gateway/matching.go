@@ -262,7 +262,7 @@ type routeAt struct {
 func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 	var best *indexed
 	consider := func(m *indexed) {
-		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+m.match.cost
+		r.memo.work += m.match.cost
 		if m.match.takes(q) && (best == nil || r.precedes(m, best)) {
 			best = m
 		}
@@ -304,12 +304,31 @@ func (r *matching) precedes(a, b *indexed) bool {
 	return a.order < b.order
 }
 
+// ahead returns the matches of a route that precede another one: first the one that took a
+// request of it.
+func (r *matching) ahead(by, of Served) []*routeMatch {
+	if by.match == nil {
+		return nil
+	}
+	out := []*routeMatch{by.match}
+	if by.match.regex {
+		matches := by.Route.routeMatches()
+		for i := range matches {
+			o := servedBy(by.Listener, by.Route, &matches[i], by.Hostname)
+			if o.match != by.match && !o.Same(of) && r.compare(o, of) < 0 {
+				out = append(out, o.match)
+			}
+		}
+	}
+	return out
+}
+
 // competitors returns the matches of an index that may have requests in common with a
 // match. They are looked at.
 func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
-		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+1
+		r.memo.work++
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}

@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-// stepsPerCompetitor is how many matches a search may look at for each changed match and
-// each match that competes with it.
-const stepsPerCompetitor = 32
-
 // maxWork bounds the work of a search: about half a second, with 1 for a condition of a
 // match that a request is compared with.
 var maxWork = 1 << 22
@@ -18,13 +14,13 @@ type search struct {
 	before, after *Router
 	limits        MoveLimits
 	yield         func(Move) bool
-	// looked and worked are what the routers had done before, without the work of other
-	// searches that share limits.Work, and allowed the matches that may be looked at.
-	looked, worked, allowed int
-	byPolicies              map[stakeAt][]stakeGroup
-	unsearched              map[[2]Served]bool       // rules between which moves are not looked for
-	servedAs                map[listenerKey][]string // see hostsServedAs
-	within                  map[withinKey][]string   // see hostsWithin
+	// worked is what the routers had done before, without the work of other searches that
+	// share limits.Work.
+	worked     int
+	byPolicies map[stakeAt][]stakeGroup
+	unsearched map[[2]Served]bool       // rules between which moves are not looked for
+	servedAs   map[listenerKey][]string // see hostsServedAs
+	within     map[withinKey][]string   // see hostsWithin
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -52,7 +48,7 @@ func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) 
 		unsearched: make(map[[2]Served]bool), servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
 	}
 	s.limits.Work = cmp.Or(limits.Work, new(int))
-	s.looked, s.worked = s.steps(), s.work()-*s.limits.Work
+	s.worked = s.work() - *s.limits.Work
 	return s
 }
 
@@ -62,9 +58,6 @@ func (s *search) spent() bool { return s.work() > s.maxWork() }
 func (s *search) overspent() bool { return s.work() > 2*s.maxWork() }
 
 func (s *search) maxWork() int { return cmp.Or(s.limits.MaxWork, maxWork) }
-
-// steps returns how many matches the search looked at.
-func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
 
 // work returns the work of the search, and of others that share limits.Work.
 func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.worked }
@@ -193,8 +186,7 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 		return s.skip(&c)
 	}
 	if few != nil {
-		other.memo.looked, other.memo.work = other.memo.looked+len(few), other.memo.work+len(few)
-		s.allowed += stepsPerCompetitor * (1 + len(few))
+		other.memo.work += len(few)
 		for i := range few {
 			if !e.match.excludes(few[i].match) && !s.pair(&c, &few[i]) {
 				return false
@@ -204,7 +196,6 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.Served, e) >= 0 })
 	competing := other.competitors(to, e.match)
-	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
 	for _, o := range preceding {
 		own.memo.work += o.match.cost
 		if o.match.covers(e.match) {
@@ -262,7 +253,7 @@ func (s *search) pair(c *contest, with *indexed) bool {
 	switch {
 	case !s.matters(c.Served, s.policies(with.Served, !c.flip), c.flip) || s.knows(from, to) || c.stays(with):
 		return true
-	case s.steps() > s.allowed || s.spent():
+	case s.spent():
 		return s.leave(from, to)
 	default:
 		return s.try(from, to)
@@ -367,11 +358,11 @@ func (s *search) try(e, f Served) bool {
 		return true
 	}
 	var m Move
-	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
+	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by []*routeMatch, ok bool) {
 		if m = newMove(q, s.before, s.after); !m.From.Same(e) {
-			return m.From.match, false
+			return s.before.ahead(m.From, e), false
 		}
-		return m.To.match, m.To.Same(f)
+		return s.after.ahead(m.To, f), m.To.Same(f)
 	})
 	switch d {
 	case exists:
@@ -394,8 +385,6 @@ func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
 		return true
 	}
-	start := s.steps()
-	defer func() { s.allowed += s.steps() - start }()
 	for _, h := range s.hostsServedAs(narrower(e, f), q) {
 		if s.knows(e, f) {
 			return true

@@ -69,27 +69,27 @@ func (r *Router) witnessesOf(e Served, other *Router, yield func(Move) bool) boo
 
 // served returns a request for a hostname that is served by a match.
 func (r *Router) served(e Served, hostname string) (*Request, existence) {
-	return findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
+	return findRequest(e, e, r.memo, func(q *Request) (by []*routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
-		return s.match, s.Same(e)
+		return r.ahead(s, e), s.Same(e)
 	})
 }
 
-// maxRefinements is how many requests are tried for two matches.
-const maxRefinements = 8
+// maxRequestWork is the work after which no more requests are tried for two matches.
+const maxRequestWork = 1 << 18
 
 // findRequest returns a request that meets two matches and is wanted, nil if there is none.
-// wanted names the match that takes it instead.
+// wanted names the match that takes it instead, and others that may take more.
 //
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
-	left := maxRefinements
+func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by []*routeMatch, ok bool)) (*Request, existence) {
+	most := memo.work + maxRequestWork
 	var find func(unmet conditionsAt) (*Request, existence)
 	find = func(unmet conditionsAt) (*Request, existence) {
-		if left--; left < 0 {
+		if memo.work > most {
 			return nil, unsearched
 		}
 		q, d := witness(e, f, unmet, memo)
@@ -100,9 +100,23 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *rou
 		if ok {
 			return q, exists
 		}
+		if len(by) == 0 {
+			return nil, missing
+		}
+		memo.work += len(by)
+		for _, m := range by[1:] {
+			if ways, takes := m.avoidable(e.match, f.match, q); takes && len(ways) == 1 && !unmet.has(ways[0]) {
+				unmet = unmet.with(ways[0])
+			}
+		}
 		d = missing
-		for at, c := range by.avoidable(e.match, f.match) {
-			found, more := find(unmet.with(at, c))
+		ways, _ := by[0].avoidable(e.match, f.match, q)
+		for _, p := range ways {
+			if unmet.has(p) { // the text that was found meets it in another way
+				d = unsearched
+				continue
+			}
+			found, more := find(unmet.with(p))
 			if found != nil {
 				return found, exists
 			}
@@ -117,35 +131,57 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *rou
 type conditionsAt map[conditionAt][]condition
 
 // with returns the conditions with one more.
-func (c conditionsAt) with(at conditionAt, one condition) conditionsAt {
+func (c conditionsAt) with(one matchPart) conditionsAt {
 	out := maps.Clone(c)
 	if out == nil {
 		out = make(conditionsAt)
 	}
-	out[at] = append(slices.Clip(out[at]), one)
+	out[one.conditionAt] = append(slices.Clip(out[one.conditionAt]), one.condition)
 	return out
 }
 
-// avoidable yields the conditions of a match that some requests do not meet although they
-// meet two others, since these have regular expressions there.
-func (m *routeMatch) avoidable(e, f *routeMatch) iter.Seq2[conditionAt, condition] {
-	return func(yield func(conditionAt, condition) bool) {
-		if m == nil {
-			return
+func (c conditionsAt) has(one matchPart) bool {
+	return slices.ContainsFunc(c[one.conditionAt], func(o condition) bool { return o.op == one.op && o.value == one.value })
+}
+
+// avoidable returns the conditions of a match that some requests do not meet although they
+// meet two others, since these have regular expressions there. takes is set if a request that
+// meets the two, whatever its texts there, meets all other conditions of the match.
+func (m *routeMatch) avoidable(e, f *routeMatch, q *Request) (out []matchPart, takes bool) {
+	if m.verb != "" && m.verb != q.Method || m.grpc && !q.GRPC {
+		return nil, false
+	}
+	others := slices.Concat(e.parts(), f.parts())
+	for _, p := range m.parts() {
+		regex, covered := false, false
+		for _, o := range others {
+			if o.conditionAt == p.conditionAt {
+				regex, covered = regex || o.op == matchesRegex, covered || p.covers(o.condition)
+			}
 		}
-		others := slices.Concat(e.parts(), f.parts())
-		for _, p := range m.parts() {
-			regex, covered := false, false
-			for _, o := range others {
-				if o.conditionAt == p.conditionAt {
-					regex, covered = regex || o.op == matchesRegex, covered || p.covers(o.condition)
-				}
-			}
-			if regex && !covered && !yield(p.conditionAt, p.condition) {
-				return
-			}
+		switch {
+		case covered:
+		case regex:
+			out = append(out, p)
+		case !q.meets(p):
+			return nil, false
 		}
 	}
+	return out, true
+}
+
+// meets reports whether the request meets a condition of a match.
+func (q *Request) meets(p matchPart) bool {
+	value, ok := q.Path, true
+	switch p.part {
+	case partHeader:
+		value, ok = q.Header(p.name)
+	case partParam:
+		value, ok = q.Param(p.name)
+	case partService, partMethod:
+		return true // they are on the path, too
+	}
+	return ok && p.condition.meets(value)
 }
 
 // parts returns the conditions of the match. That of a gRPC method is also one on the path.
