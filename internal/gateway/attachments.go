@@ -42,6 +42,7 @@ type routerMemo struct {
 	hosts     map[hostKey]*hostIndex // under all readings
 	sharing   *Router                // in which listeners share their routes
 	shares    *bool                  // see SharesPorts
+	looked    int                    // at matches of the indexes
 	work      int                    // about the conditions of these
 	lookups   *int                   // work of Witnesses, under all readings
 	texts     *textMemo              // under all readings

@@ -262,7 +262,7 @@ type routeAt struct {
 func (r *matching) routeIn(x *hostIndex, q *Request) Served {
 	var best *indexed
 	consider := func(m *indexed) {
-		r.memo.work += m.match.cost
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+m.match.cost
 		if m.match.takes(q) && (best == nil || r.precedes(m, best)) {
 			best = m
 		}
@@ -328,7 +328,7 @@ func (r *matching) ahead(by, of Served) []*routeMatch {
 func (r *matching) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
-		r.memo.work++
+		r.memo.looked, r.memo.work = r.memo.looked+1, r.memo.work+1
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}

@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// stepsPerCompetitor is how many matches a search may look at for each changed match and
+// each match that competes with it, where that are many.
+const stepsPerCompetitor = 32
+
 // maxWork bounds the work of a search: about half a second, with 1 for a condition of a
 // match that a request is compared with.
 var maxWork = 1 << 22
@@ -14,13 +18,13 @@ type search struct {
 	before, after *Router
 	limits        MoveLimits
 	yield         func(Move) bool
-	// worked is what the routers had done before, without the work of other searches that
-	// share limits.Work.
-	worked     int
-	byPolicies map[stakeAt][]stakeGroup
-	unsearched map[[2]Served]bool       // rules between which moves are not looked for
-	servedAs   map[listenerKey][]string // see hostsServedAs
-	within     map[withinKey][]string   // see hostsWithin
+	// looked and worked are what the routers had done before, without the work of other
+	// searches that share limits.Work, and allowed the matches that may be looked at.
+	looked, worked, allowed int
+	byPolicies              map[stakeAt][]stakeGroup
+	unsearched              map[[2]Served]bool       // rules between which moves are not looked for
+	servedAs                map[listenerKey][]string // see hostsServedAs
+	within                  map[withinKey][]string   // see hostsWithin
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -48,7 +52,7 @@ func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) 
 		unsearched: make(map[[2]Served]bool), servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
 	}
 	s.limits.Work = cmp.Or(limits.Work, new(int))
-	s.worked = s.work() - *s.limits.Work
+	s.looked, s.worked = s.steps(), s.work()-*s.limits.Work
 	return s
 }
 
@@ -58,6 +62,12 @@ func (s *search) spent() bool { return s.work() > s.maxWork() }
 func (s *search) overspent() bool { return s.work() > 2*s.maxWork() }
 
 func (s *search) maxWork() int { return cmp.Or(s.limits.MaxWork, maxWork) }
+
+// steps returns how many matches the search looked at.
+func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
+
+// allow lets the search look at what it has looked at since a step: its work is bounded, too.
+func (s *search) allow(since int) { s.allowed += s.steps() - since }
 
 // work returns the work of the search, and of others that share limits.Work.
 func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.worked }
@@ -186,7 +196,8 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 		return s.skip(&c)
 	}
 	if few != nil {
-		other.memo.work += len(few)
+		other.memo.looked, other.memo.work = other.memo.looked+len(few), other.memo.work+len(few)
+		defer s.allow(s.steps())
 		for i := range few {
 			if !e.match.excludes(few[i].match) && !s.pair(&c, &few[i]) {
 				return false
@@ -196,6 +207,7 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.Served, e) >= 0 })
 	competing := other.competitors(to, e.match)
+	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
 	for _, o := range preceding {
 		own.memo.work += o.match.cost
 		if o.match.covers(e.match) {
@@ -253,7 +265,7 @@ func (s *search) pair(c *contest, with *indexed) bool {
 	switch {
 	case !s.matters(c.Served, s.policies(with.Served, !c.flip), c.flip) || s.knows(from, to) || c.stays(with):
 		return true
-	case s.spent():
+	case s.steps() > s.allowed || s.spent():
 		return s.leave(from, to)
 	default:
 		return s.try(from, to)
@@ -358,12 +370,18 @@ func (s *search) try(e, f Served) bool {
 		return true
 	}
 	var m Move
+	first := 0 // step after the first request
 	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by []*routeMatch, ok bool) {
-		if m = newMove(q, s.before, s.after); !m.From.Same(e) {
+		m = newMove(q, s.before, s.after)
+		first = cmp.Or(first, s.steps())
+		if !m.From.Same(e) {
 			return s.before.ahead(m.From, e), false
 		}
 		return s.after.ahead(m.To, f), m.To.Same(f)
 	})
+	if first > 0 {
+		s.allow(first)
+	}
 	switch d {
 	case exists:
 		return s.yield(m) && s.onOtherHosts(e, f, q)
@@ -385,6 +403,7 @@ func (s *search) onOtherHosts(e, f Served, q *Request) bool {
 	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
 		return true
 	}
+	defer s.allow(s.steps())
 	for _, h := range s.hostsServedAs(narrower(e, f), q) {
 		if s.knows(e, f) {
 			return true

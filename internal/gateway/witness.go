@@ -104,18 +104,20 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by []*r
 			return nil, missing
 		}
 		memo.work += len(by)
+		ways, _ := by[0].avoidable(e.match, f.match, q)
+		if slices.ContainsFunc(ways, unmet.has) {
+			return nil, unsearched // a gRPC call meets a condition on its path in another way
+		}
 		for _, m := range by[1:] {
-			if ways, takes := m.avoidable(e.match, f.match, q); takes && len(ways) == 1 && !unmet.has(ways[0]) {
+			switch ways, takes := m.avoidable(e.match, f.match, q); {
+			case takes && len(ways) == 0:
+				return nil, missing // it takes all of them
+			case takes && len(ways) == 1 && !unmet.has(ways[0]):
 				unmet = unmet.with(ways[0])
 			}
 		}
 		d = missing
-		ways, _ := by[0].avoidable(e.match, f.match, q)
 		for _, p := range ways {
-			if unmet.has(p) { // the text that was found meets it in another way
-				d = unsearched
-				continue
-			}
 			found, more := find(unmet.with(p))
 			if found != nil {
 				return found, exists
