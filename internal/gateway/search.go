@@ -6,8 +6,12 @@ import (
 )
 
 // stepsPerCompetitor is how many matches a search may look at for each changed match and
-// each match that competes with it, where that are many.
-const stepsPerCompetitor = 32
+// each match that competes with it, and minSteps how many for each changed match where few do:
+// a request may be compared with all matches of a full route for each of its rules.
+const (
+	stepsPerCompetitor = 32
+	minSteps           = 2 * 128 * 16
+)
 
 // maxWork bounds the work of a search: about half a second, with 1 for a condition of a
 // match that a request is compared with.
@@ -197,8 +201,8 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	if few != nil {
 		other.memo.looked, other.memo.work = other.memo.looked+len(few), other.memo.work+len(few)
-		defer s.allow(s.steps())
 		for i := range few {
+			s.allowed = max(s.allowed, s.steps())
 			if !e.match.excludes(few[i].match) && !s.pair(&c, &few[i]) {
 				return false
 			}
@@ -207,7 +211,7 @@ func (s *search) compete(e Served, host string, flip bool) bool {
 	}
 	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.Served, e) >= 0 })
 	competing := other.competitors(to, e.match)
-	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
+	s.allowed += max(minSteps, stepsPerCompetitor*(1+len(preceding)+len(competing)))
 	for _, o := range preceding {
 		own.memo.work += o.match.cost
 		if o.match.covers(e.match) {
