@@ -377,3 +377,65 @@ func TestWorkOfSearchCounts(t *testing.T) {
 		})
 	}
 }
+
+// The expressions of another route, however many, do not keep a search from finding where
+// the requests of a match go.
+func TestManyExpressionsAreSearched(t *testing.T) {
+	const n = 64
+	for name, row := range map[string]struct {
+		own   string             // the match that is removed
+		match func(i int) string // those of the other route, which come first
+		also  string             // one more of them
+		moves bool               // own has requests that none of these takes
+	}{
+		"paths":               {own: "~/.*", match: func(i int) string { return fmt.Sprintf("~/.{%d}", i) }, moves: true},
+		"paths that take all": {own: "~/.*", match: func(i int) string { return fmt.Sprintf("~/.{%d}", i) }, also: fmt.Sprintf("~/.{%d}.*", n)},
+		"letters that take all": {own: "~/[a-d0-9]+", match: func(i int) string {
+			return fmt.Sprintf("~/[%c%c].*", "abcd0123456789"[i%14], "abcd0123456789"[(i+1)%14])
+		}},
+		"what has very many states":          {own: "~/[abc]*", match: func(i int) string { return fmt.Sprintf("~/[ab]*%c[ab]{%d}.*", "abc"[i%3], i) }, moves: true},
+		"headers":                            {own: "/ H=~.*", match: func(i int) string { return fmt.Sprintf("/ H=~.{%d}", i) }, moves: true},
+		"two headers":                        {own: "/ H=~.* I=~.*", match: func(i int) string { return fmt.Sprintf("/ H=~.{%d} I=~.{%d}", i, i) }, moves: true},
+		"a header that all of them may have": {own: "/ H=~[ab]* I=~[ab]*", match: func(i int) string { return fmt.Sprintf("/ H=~[^a]{%d}a? I=~[abc]*", i) }, moves: true},
+		"the same, and one takes all":        {own: "~/[ab]+", match: func(i int) string { return fmt.Sprintf("~/[ab]*b[ab]{%d}", i) }, also: "~/[ab]+"},
+		"calls":                              {own: "~S.[ab]+", match: func(i int) string { return fmt.Sprintf("~S.[ab]{%d}", i+1) }, moves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := ""
+			if name == "calls" {
+				kind = "grpc"
+			}
+			var matches []string
+			for i := range n {
+				matches = append(matches, row.match(i))
+			}
+			if row.also != "" {
+				matches = append(matches, row.also)
+			}
+			var rules []string
+			for some := range slices.Chunk(matches, 8) {
+				rules = append(rules, strings.Join(some, " ; "))
+			}
+			all := map[string]string{"": "/", "grpc": "."}[kind]
+			before, routesBefore := routerOf(t, "http: HTTP 80", fmt.Sprintf("%sown 2: %s\n%sother 3: %s\n%smany 1: %s", kind, row.own, kind, all, kind, strings.Join(rules, " | ")))
+			after := gateway.NewRouter(before.Listeners(), routes(routesBefore[1:]), gateway.Reading{})
+			reading := gateway.Reading{Regex: gateway.RegexFirst}
+			var want []string
+			if row.moves {
+				want = []string{kind + "own to " + kind + "other"}
+			}
+			toOther := gateway.MoveLimits{ // few matches are at stake
+				Policies: func(s gateway.Served, _ bool) any { return s.Route.Name },
+				AtStake:  func(_, to any) bool { return to == kind+"other" },
+			}
+			for _, limits := range []gateway.MoveLimits{{}, toOther} {
+				var got []string
+				for m := range gateway.Moves(before.With(reading), after.With(reading), routesBefore[:1], nil, limits) {
+					assert.NotNil(t, m.Request)
+					got = append(got, m.From.Route.Name+" to "+m.To.Route.Name)
+				}
+				assert.Equal(t, want, got)
+			}
+		})
+	}
+}
