@@ -23,6 +23,9 @@ const (
 	// compareTimeout.
 	compareConcurrency = 4
 	compareTimeout     = 10 * time.Second
+	// restoredListTimeout is how long all writes wait for a policy kind that cannot be
+	// listed after a restore. From then on only its own writes do.
+	restoredListTimeout = 30 * time.Second
 )
 
 // RestoredError is why no write is evaluated after storage was restored to an earlier
