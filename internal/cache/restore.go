@@ -19,6 +19,9 @@ import (
 // than one that was read before the list was requested.
 
 const (
+	// storageCheckInterval is the time between two comparisons of what the sources have
+	// reached with storage.
+	storageCheckInterval = 30 * time.Second
 	// compareConcurrency limits the comparisons at a time, each of which has
 	// compareTimeout.
 	compareConcurrency = 4

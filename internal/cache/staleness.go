@@ -23,9 +23,6 @@ const (
 	// silenceTimeout is how long an open watch may receive nothing. Bookmarks arrive
 	// about once a minute: two of them are missing.
 	silenceTimeout = 3 * time.Minute
-	// storageCheckInterval is the time between two comparisons of what the sources have
-	// reached with storage.
-	storageCheckInterval = 30 * time.Second
 	// checkInterval is the time between two checks of the sources.
 	checkInterval = 500 * time.Millisecond
 )
