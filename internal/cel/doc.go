@@ -23,7 +23,7 @@
 //   - compile, environment: which functions there are, and which expressions are refused
 //   - schema: which fields and types the schema of a kind allows (CheckTypes)
 //   - limits, cost, valuesize, regex: what an evaluation may cost, and what an operation
-//     costs; all constants are in limits
+//     costs (all such numbers are in limits)
 //   - value, opaque, reads: how JSON becomes values of CEL, which of them must not be read,
 //     and which were read
 //   - errors: what an error says, and whether it may quote values

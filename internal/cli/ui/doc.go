@@ -6,5 +6,5 @@
 //   - source: what the page asks; model, follow, events: when it is told of a change
 //   - handler, search: the answers, and how many of each
 //   - server, session, security: connections, and who may open the page
-//   - page: its HTML, modules and styles
+//   - page, a folder: its HTML, modules and styles
 package ui
