@@ -227,6 +227,9 @@ func writeContent(w io.Writer, o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		fmt.Fprintln(w, dump.ForHash(o.Targets), o.Unset)
+		if o.Rank != 0 {
+			fmt.Fprintln(w, o.Rank)
+		}
 		for _, b := range slices.Concat(o.Blocks, slices.Concat(o.Parts...)) {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
 			for _, r := range b.Rules {

@@ -30,6 +30,7 @@ type evaluation struct {
 	limits          limitTally
 	kinds           kindWrite
 	blast           *blastRadius
+	owned           *evaluation // of the deletion with a new owner, nil for none
 }
 
 // newEvaluation returns an evaluation of no write, which leaves a view as it is.

@@ -427,6 +427,28 @@ func (ev *requests) editsRouting() bool {
 	}
 }
 
+// startsServing reports whether a path serves requests that nothing served before the write
+// in any implementation.
+func (ev *requests) startsServing(y *gateway.Path) bool {
+	at := ev.routersOf(entryOf(y))
+	for m := range at.after.Witnesses(y, at.before) {
+		if m.Request == nil || m.To.Route != nil {
+			continue
+		}
+		served := false
+		for r := range at.readings(y.Route) {
+			served = served || r.before.Route(m.Request).Route != nil
+		}
+		for with := range at.fallBacks(y.Route) {
+			served = served || with.before.Route(m.Request).Route != nil
+		}
+		if !served {
+			return true
+		}
+	}
+	return false
+}
+
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
 func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
