@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -79,7 +80,7 @@ func (ev *write) editsListeners() bool {
 // paths.
 func (ev *write) mayAffect(k api.PolicyKind) bool {
 	p, ok := ev.change.Object().(*policykind.Policy)
-	return !ok || p.Kind.Ref() == k
+	return !ok || p.Kind.Ref() == k || slices.Contains(ev.before.DependentKinds(p.Kind.Ref()), k)
 }
 
 // causedByWrite reports whether the write causes an override to meet what weakens it. One

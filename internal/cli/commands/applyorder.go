@@ -87,10 +87,12 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 func (o *applyOrder) removeGivenBack(steps []evaluatedStep) {
 	lost := make(map[*guard.Decision]bool)
 	allowed := slices.DeleteFunc(slices.Clone(steps), func(e evaluatedStep) bool { return !o.allows(e.decision) })
-	for _, changes := range newNetChanges(allowed).paths {
+	net := newNetChanges(allowed)
+	elsewhere := net.newPaths()
+	for _, changes := range net.paths {
 		for _, c := range changes {
 			for _, e := range c.causes {
-				lost[e.decision] = lost[e.decision] || c.loses()
+				lost[e.decision] = lost[e.decision] || c.loses() || c.losesOn(elsewhere[c.rule()])
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/merge"
 )
@@ -103,6 +104,49 @@ func (c *netChange) change() api.Change { return c.causes[len(c.causes)-1].chang
 func (c *netChange) loses() bool {
 	return c.After != nil && slices.ContainsFunc(c.Rules(), func(r api.RuleChange) bool {
 		return r.Before != nil && (r.After == nil || !merge.Equal(r.Before.Value, r.After.Value))
+	})
+}
+
+// routeRule is a rule of a route, with a backend of it, whatever leads there.
+type routeRule struct {
+	kind    api.PolicyKind
+	route   api.Ref
+	rule    int
+	backend gateway.Backend
+}
+
+// rule returns the rule of a route that the path leads to; the zero value if to none.
+func (c *netChange) rule() (out routeRule) {
+	e := c.Effective()
+	if e == nil || e.Path.Route == nil {
+		return out
+	}
+	out.kind, out.route, out.rule = e.Kind.Ref(), e.Path.Route.Ref(), e.Path.Rule
+	if e.Path.Backend != nil {
+		out.backend = *e.Path.Backend
+	}
+	return out
+}
+
+// newPaths returns the new paths by the rules of routes that they lead to.
+func (n *netChanges) newPaths() map[routeRule][]*effective.Effective {
+	out := make(map[routeRule][]*effective.Effective)
+	for _, changes := range n.paths {
+		for _, c := range changes {
+			if c.Before == nil && c.After != nil && c.After.Path.Route != nil {
+				out[c.rule()] = append(out[c.rule()], c.After)
+			}
+		}
+	}
+	return out
+}
+
+// losesOn reports whether the path ends, and rules of it are missing on a path on which its route
+// goes on.
+func (c *netChange) losesOn(others []*effective.Effective) bool {
+	return c.Before != nil && c.After == nil && slices.ContainsFunc(others, func(e *effective.Effective) bool {
+		names, _ := guard.LostGroups(effective.Pair{Before: c.Before, After: e})
+		return len(names) > 0
 	})
 }
 
