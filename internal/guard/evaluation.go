@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -60,7 +61,8 @@ func (ev *evaluation) scope() effective.Scope {
 	}
 	if ev.writesPolicy() {
 		of := ev.change.Object().Ref().PolicyKind()
-		kinds = append(ev.before.DependentKinds(of), of)
+		ev.dependent = ev.before.DependentKinds(of)
+		kinds = append(slices.Clone(ev.dependent), of)
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
 		all = append(all, ev.before.Get(c.Ref))

@@ -2,7 +2,9 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"math"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -10,6 +12,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -116,8 +119,9 @@ type routeRule struct {
 }
 
 // rule returns the rule of a route that the path leads to; the zero value if to none.
-func (c *netChange) rule() (out routeRule) {
-	e := c.Effective()
+func (c *netChange) rule() routeRule { return ruleOf(c.Effective()) }
+
+func ruleOf(e *effective.Effective) (out routeRule) {
 	if e == nil || e.Path.Route == nil {
 		return out
 	}
@@ -128,17 +132,27 @@ func (c *netChange) rule() (out routeRule) {
 	return out
 }
 
-// newPaths returns the new paths by the rules of routes that they lead to.
-func (n *netChanges) newPaths() map[routeRule][]*effective.Effective {
-	out := make(map[routeRule][]*effective.Effective)
+// elsewhere returns the paths in the end by the rules of those routes of which some path ends.
+func (n *netChanges) elsewhere(ctx context.Context, e *effective.Engine, v *snapshot.View) (map[routeRule][]*effective.Effective, error) {
+	var s effective.Scope
 	for _, changes := range n.paths {
 		for _, c := range changes {
-			if c.Before == nil && c.After != nil && c.After.Path.Route != nil {
-				out[c.rule()] = append(out[c.rule()], c.After)
+			if r := c.rule(); c.After == nil && r.route.Name != "" {
+				s.Objects, s.Kinds = append(s.Objects, r.route), append(s.Kinds, r.kind)
 			}
 		}
 	}
-	return out
+	out := make(map[routeRule][]*effective.Effective)
+	if s.Objects == nil {
+		return out, nil
+	}
+	s.Empty = s.Kinds
+	err := e.Walk(v, s, false, effective.NewBudget(ctx, math.MaxUint64), func(e *effective.Effective) error {
+		at := ruleOf(e)
+		out[at] = append(out[at], e)
+		return nil
+	})
+	return out, err
 }
 
 // losesOn reports whether the path ends, and rules of it are missing on a path on which its route
