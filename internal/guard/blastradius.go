@@ -227,8 +227,8 @@ func writeContent(w io.Writer, o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		fmt.Fprintln(w, dump.ForHash(o.Targets), o.Unset)
-		if o.Rank != 0 {
-			fmt.Fprintln(w, o.Rank)
+		if o.Rank != 0 || o.BareOverrides != nil {
+			fmt.Fprintln(w, o.Rank, dump.ForHash(o.BareOverrides))
 		}
 		for _, b := range slices.Concat(o.Blocks, slices.Concat(o.Parts...)) {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)

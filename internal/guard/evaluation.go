@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -62,16 +61,16 @@ func (ev *evaluation) scope() effective.Scope {
 	if ev.writesPolicy() {
 		of := ev.change.Object().Ref().PolicyKind()
 		ev.dependent = ev.before.DependentKinds(of)
-		kinds = append(slices.Clone(ev.dependent), of)
+		kinds = append(kinds, of)
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
 		all = append(all, ev.before.Get(c.Ref))
-		if kinds != nil {
-			kinds = append(kinds, c.Ref.PolicyKind())
+		if of := c.Ref.PolicyKind(); kinds != nil {
+			ev.dependent = append(append(ev.dependent, of), ev.before.DependentKinds(of)...)
 		}
 	}
 	s := effective.ScopeOf(all...)
-	s.Kinds = kinds
+	s.Kinds = append(kinds, ev.dependent...)
 	return s
 }
 

@@ -413,14 +413,14 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	return at.arrivals, nil
 }
 
-// editsRouting reports whether the write edits a route, a gateway or a listener set in a
-// way that may move requests.
+// editsRouting reports whether the write edits a route, a gateway, a listener set or a namespace
+// in a way that may move requests.
 func (ev *requests) editsRouting() bool {
 	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
 		return false
 	}
 	switch ev.change.Object().(type) {
-	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet:
+	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
 		return true
 	default:
 		return false

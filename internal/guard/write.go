@@ -20,7 +20,8 @@ type write struct {
 	before, after *snapshot.View
 	// policy is the policy being written, old the same before; nil otherwise.
 	policy, old *policykind.Policy
-	// dependent are the kinds that depend on the kind of the policy that is written.
+	// dependent are the kinds that depend on the kind of the policy that is written, or are deleted
+	// with it.
 	dependent []api.PolicyKind
 	budget      *effective.Budget
 	// deletedWithOwner is set if the policies are not edited by the write itself: they would be
