@@ -7,34 +7,8 @@
 // replicas share; each replica signs its own certificates, whose keys stay in memory: one
 // for the webhook, and one for calls between replicas, with another name and as a client,
 // too. No leader is needed: each change is one update of the Secret with its
-// resourceVersion, and is planned again after a conflict.
-//
-// # Rotation
-//
-// A new authority goes through phases. Each is recorded in the Secret before it
-// takes effect, so that a crash at any time loses nothing:
-//
-//	phase    signs   trusted (ca-bundle.crt)  ends when
-//	stable   old     old                      two thirds of old's lifetime are over
-//	staged   old     old, new                 the bundle is published (Published), or after a twelfth of its life
-//	retiring new     new, old                 the last leaf that old may have signed has expired
-//	stable   new     new
-//
-// Two invariants make this lossless. A leaf is signed only with the signer of a
-// Secret that was read after the leaf's issue time, so the leaves of old expire at
-// most one leaf lifetime after new was promoted. And a leaf is served only if the
-// bundle of this replica contains its issuer.
-//
-// # The Secret
-//
-//	tls.crt, tls.key    the authority that signs
-//	next.crt, next.key  the staged one
-//	ca-bundle.crt       every authority to trust: signing, staged, retired
-//
-// The times of the phases are in annotations. A Secret that is deleted or invalid is
-// written again. A replica that has the authority in memory restores it, and stages
-// a new one (so deleting the Secret forces a rotation). Any other replica creates a
-// new authority.
+// resourceVersion, and is planned again after a conflict. An authority is replaced in phases,
+// so that a crash at any time loses nothing (selfsigned_rotation.go).
 //
 // With other serving certificates, an Authority signs for calls between replicas only. Its
 // clients then are the replicas, which read the bundle from the Secret, so it counts as
@@ -42,4 +16,15 @@
 //
 // The server needs get and update on each of its Secrets, and create on secrets in its
 // namespace.
+//
+// The files, by the question that they answer:
+//
+//   - source, files, selfsigned: a Source, and the two that there are, with their defaults
+//   - selfsigned_state, selfsigned_rotation, selfsigned_renewal: which authorities there are,
+//     and when one or a certificate is replaced
+//   - selfsigned_sync, selfsigned_secret, secretstore: what is in the Secret, and how it is
+//     written
+//   - selfsigned_signer, selfsigned_leaf, pem: what is in a certificate
+//   - peers, clientauth, pathtokens: how replicas, clients and callers are authenticated
+//   - loop: when all of these read again
 package certs

@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// A new authority goes through phases. Each is recorded in the Secret before it
+// takes effect, so that a crash at any time loses nothing:
+//
+//	phase    signs   trusted (ca-bundle.crt)  ends when
+//	stable   old     old                      two thirds of old's lifetime are over
+//	staged   old     old, new                 the bundle is published (Published), or after a twelfth of its life
+//	retiring new     new, old                 the last leaf that old may have signed has expired
+//	stable   new     new
+//
+// Two invariants make this lossless. A leaf is signed only with the signer of a
+// Secret that was read after the leaf's issue time, so the leaves of old expire at
+// most one leaf lifetime after new was promoted. And a leaf is served only if the
+// bundle of this replica contains its issuer.
+
 // rotationRules decide when an authority is replaced.
 type rotationRules struct {
 	name                        string

@@ -9,7 +9,16 @@ import (
 )
 
 // Keys and annotations of the Secret. The first two are those of its type,
-// kubernetes.io/tls.
+// kubernetes.io/tls:
+//
+//	tls.crt, tls.key    the authority that signs
+//	next.crt, next.key  the staged one
+//	ca-bundle.crt       every authority to trust: signing, staged, retired
+//
+// The times of the phases are in annotations. A Secret that is deleted or invalid is
+// written again. A replica that has the authority in memory restores it, and stages
+// a new one (so deleting the Secret forces a rotation). Any other replica creates a
+// new authority.
 const (
 	keyCert     = corev1.TLSCertKey
 	keyKey      = corev1.TLSPrivateKeyKey

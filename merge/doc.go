@@ -11,10 +11,21 @@
 //	1, words                      Terms
 //	2, order                      Order of the policies
 //	3, the fold                   The fold; when; unset; Rule keys
-//	4, worked results             worked_test.go
+//	4, worked results             testdata/folds/worked-results.yaml
 //	5, where sources disagree     Two policies on one target; Which policies are on a path
 //	6, states                     Policy states
 //	7, attachment                 Which policies are on a path
 //	8, denials and warnings       docs/reasons.md
 //	9, where a request goes       Which rule serves a request
+//
+// The files, by the question that they answer:
+//
+//   - fold, applyblock, group: how layers, blocks and policies on one target are applied
+//   - layer: which of two policies is higher; policy: blocks, strategies, conditions
+//   - unset, rulegroup: rules that remove others, and groups of which only one policy has
+//     rules
+//   - overlay, key, value, spec: sorted rules, their keys, their values, and the spec that
+//     they make
+//   - loss, outcome, result: what a policy lost and to whom, and what is returned
+//   - buffers: memory that is reused
 package merge

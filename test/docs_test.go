@@ -120,6 +120,34 @@ func TestTourNamesMethodsOfItsFiles(t *testing.T) {
 	}
 }
 
+// The package comment of a large package lists its files, in doc.go, and no file that does
+// not exist. Packages of the API are read by their types.
+func TestPackageCommentsListTheFiles(t *testing.T) {
+	folders := map[string][]string{}
+	for _, file := range files(t, ".go") {
+		name := strings.TrimSuffix(filepath.Base(file), ".go")
+		if !strings.HasSuffix(name, "_test") && !strings.HasPrefix(name, "zz_generated") && !strings.HasPrefix(file, "api/") {
+			folders[filepath.Dir(file)] = append(folders[filepath.Dir(file)], name)
+		}
+	}
+	checked := 0
+	for folder, names := range folders {
+		if len(names) <= 6 { // with doc.go
+			continue
+		}
+		checked++
+		comment, _, _ := strings.Cut(content(t, filepath.Join(folder, "doc.go")), "\npackage ")
+		words := regexp.MustCompile(`\w+`).FindAllString(comment, -1)
+		for _, name := range names {
+			assert.True(t, name == "doc" || slices.Contains(words, name), "%s/doc.go does not list %s.go", folder, name)
+		}
+		for _, m := range regexp.MustCompile(`\w+\.go\b`).FindAllString(comment, -1) {
+			assert.FileExists(t, filepath.Join("..", folder, m), "%s/doc.go", folder)
+		}
+	}
+	require.NotZero(t, checked)
+}
+
 var typed = regexp.MustCompile(`(?m)^\$ (.+)$`)
 
 func TestReadmeCommandsAreInDemo(t *testing.T) {

@@ -15,7 +15,7 @@
 //     room
 //   - deadline, decode, event, tracing, warning_shorten, warning, response: parts of an answer
 //   - server, call: Server, and one call of a webhook with how far it has come; toomuch: what is
-//     answered if too much is asked
+//     answered if too much is asked, or an object is too large
 //   - admit: a slot for an evaluation, and its time; validate, mutate, policyreview_question,
 //     policyreview: the evaluations of the three webhooks
 //   - reject: what is answered without one; evaluate: one on this replica

@@ -105,8 +105,9 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 		return setAnnotation(name, after, annotations.AtLastWrite(text)), nil
 	case same: // restore the previous annotation, which was ours
 		return setAnnotation(name, after, before.Annotations[name]), nil
-	default:
-		return nil, err
+	default: // none is better than one that may be wrong
+		s.opts.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
+		return setAnnotation(name, after, ""), nil
 	}
 }
 

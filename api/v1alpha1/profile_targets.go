@@ -54,8 +54,8 @@ type ProfileTargets struct {
 	// Listeners lists what a listener must have, so that policies have an effect on it and
 	// on the routes that are attached there: Own, that it is one of a Gateway and not of a
 	// ListenerSet; Hostname, a hostname; TLS, that it terminates TLS with certificateRefs, all
-	// of its namespace; OwnTLS, that it terminates TLS for policies on the listener itself. With First, the listeners on a port have the policies
-	// of the first of them.
+	// of its namespace; OwnTLS, that it terminates TLS for policies on the listener itself. With
+	// First, the listeners on a port have the policies of the first of them.
 	//
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=atomic

@@ -11,6 +11,10 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
+// initialListTimeout is how long a starting server waits for a policy kind that cannot be
+// listed (markUnlistable): the API server may only be overloaded.
+const initialListTimeout = 30 * time.Second
+
 // startPolicies starts reading a policy kind. previous is how it was read before, nil if it
 // was not.
 func (r *registry) startPolicies(d *snapshot.Definition, policy *policykind.Kind, previous *watchedKind) {

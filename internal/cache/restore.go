@@ -19,10 +19,16 @@ import (
 // than one that was read before the list was requested.
 
 const (
+	// storageCheckInterval is the time between two comparisons of what the sources have
+	// reached with storage.
+	storageCheckInterval = 30 * time.Second
 	// compareConcurrency limits the comparisons at a time, each of which has
 	// compareTimeout.
 	compareConcurrency = 4
 	compareTimeout     = 10 * time.Second
+	// restoredListTimeout is how long all writes wait for a policy kind that cannot be
+	// listed after a restore. From then on only its own writes do.
+	restoredListTimeout = 30 * time.Second
 )
 
 // RestoredError is why no write is evaluated after storage was restored to an earlier

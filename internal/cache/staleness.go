@@ -20,16 +20,9 @@ const (
 	// several API servers, writes that arrive from another one are evaluated with
 	// state that may be this old, plus the time to detect a dead connection.
 	StaleAfter = 10 * time.Second
-	// initialListTimeout is how long a starting server waits for a policy kind that
-	// cannot be listed, and one after a restore of storage: the API server may only be
-	// overloaded.
-	initialListTimeout = 30 * time.Second
 	// silenceTimeout is how long an open watch may receive nothing. Bookmarks arrive
 	// about once a minute: two of them are missing.
 	silenceTimeout = 3 * time.Minute
-	// storageCheckInterval is the time between two comparisons of what the sources have
-	// reached with storage.
-	storageCheckInterval = 30 * time.Second
 	// checkInterval is the time between two checks of the sources.
 	checkInterval = 500 * time.Millisecond
 )
@@ -56,7 +49,7 @@ func (h SourceHealth) stale(now time.Time) bool {
 
 // blocksOwnWrites reports whether the stale source blocks only writes of its kind.
 func (h SourceHealth) blocksOwnWrites(now time.Time) bool {
-	return h.Kind != api.PolicyKind{} && (h.RestoredAt.IsZero() || now.Sub(h.RestoredAt) > initialListTimeout)
+	return h.Kind != api.PolicyKind{} && (h.RestoredAt.IsZero() || now.Sub(h.RestoredAt) > restoredListTimeout)
 }
 
 func (h SourceHealth) staleError(now time.Time) error {

@@ -81,7 +81,7 @@ func TestEvaluateStaleness(t *testing.T) {
 			whole:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
 		},
 		"a policy kind that cannot be listed after a restore": {
-			sources: []SourceHealth{restored(blind(policies, longAgo, errLost), now.Add(-initialListTimeout-1)), gateways},
+			sources: []SourceHealth{restored(blind(policies, longAgo, errLost), now.Add(-restoredListTimeout-1)), gateways},
 			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
 		},
 		"gateways are forbidden": {

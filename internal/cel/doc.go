@@ -16,4 +16,16 @@
 //   - The cost of operations whose time can exceed the size of their arguments
 //     (regular expressions, deep equality, replace, sets) is estimated before they
 //     run, so that the cost limit bounds the time, too.
+//
+// The files, by the question that they answer:
+//
+//   - condition, validation, variables: what an expression reads, and its answer
+//   - compile, environment: which functions there are, and which expressions are refused
+//   - schema: which fields and types the schema of a kind allows (CheckTypes)
+//   - limits, cost, valuesize, regex: what an evaluation may cost, and what an operation
+//     costs (all such numbers are in limits)
+//   - value, opaque, reads: how JSON becomes values of CEL, which of them must not be read,
+//     and which were read
+//   - errors: what an error says, and whether it may quote values
+//   - answercache: which answers are kept
 package cel

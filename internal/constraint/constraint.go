@@ -36,6 +36,12 @@ type Constraint struct {
 // Ref names the constraint.
 func (c *Constraint) Ref() api.Ref { return c.ref }
 
+// Same reports whether two constraints have the same content: they are one object of a
+// cluster, at the same generation.
+func (c *Constraint) Same(o *Constraint) bool {
+	return c.UID != "" && c.UID == o.UID && c.Generation == o.Generation
+}
+
 // PolicyKind returns the kind whose effective policies are evaluated.
 func (c *Constraint) PolicyKind() api.PolicyKind { return c.kind }
 

@@ -2,6 +2,7 @@
 // they select, and what they require of the effective policy there.
 //
 //   - constraint, target: what is compiled, and the paths that it selects
+//   - limits: how long quantities, places and patterns may be, and what patterns may cost
 //   - rule, bounds, place: what required, min, max, enum, pattern and per require of a field
 //   - validation, path: expressions, and the variables that they have
 //   - schema: whether the fields exist in the kind

@@ -13,4 +13,13 @@
 //
 // The lease lasts longer than V + T + S + D. Since each review has its own T, V is what
 // remains of the lease (Bounds).
+//
+// The files, by the question that they answer:
+//
+//   - coordinator: when a replica takes the Lease, catches up, evaluates and steps down
+//   - place: where a write is evaluated, and whether the term is still valid for it
+//   - handover: to which replica a leader hands over, and how long it waits for that
+//   - lease: what the Lease says, and the version of the protocol
+//   - peers: what replicas send each other; metrics
+//   - bounds: V, T, S and D with their defaults, and the intervals of requests
 package coordination

@@ -20,6 +20,11 @@ func NewEngine() *Engine { return &Engine{shapes: lru.New(maxShapes)} }
 // parents of routes.
 func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
 
+// AppliesTo reports whether policies of a kind apply to a kind of routes.
+func (e *Engine) AppliesTo(k *policykind.Kind, route string) bool {
+	return e.shape(k).includesRoute(route)
+}
+
 // shape returns the shape of a kind.
 func (e *Engine) shape(k *policykind.Kind) *shape {
 	if s, ok := e.shapes.Get(k); ok {

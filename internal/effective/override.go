@@ -127,6 +127,21 @@ func (e *Effective) Keeps(o Override) bool {
 	})
 }
 
+// GivesWayTo returns the policy to whose rule an override of a policy on this path gives way
+// although that is neither an override nor higher: by a group of rules, say. It is nil if there
+// is none.
+func (e *Effective) GivesWayTo(o Override) *merge.Policy {
+	i := slices.IndexFunc(e.Outcomes, func(x merge.Outcome) bool { return x.Policy.Same(o.Policy) })
+	if i < 0 || o.When != "" {
+		return nil
+	}
+	l := e.Outcomes[i].LostAt(o.Key)
+	if l == nil || l.Block != merge.Overrides || l.To.Policy == nil || l.To.Block == merge.Overrides || e.Level(l.To.Policy) < o.Level {
+		return nil
+	}
+	return l.To.Policy
+}
+
 // Substitutes returns the policies of the same namespace that have the same override on
 // this path, at the same level or a higher one, unless another value that does not come
 // from above is in force. Policies of other namespaces do not count: other users can

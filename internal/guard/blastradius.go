@@ -227,6 +227,9 @@ func writeContent(w io.Writer, o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		fmt.Fprintln(w, dump.ForHash(o.Targets), o.Unset)
+		if o.Rank != 0 || o.BareOverrides != nil {
+			fmt.Fprintln(w, o.Rank, dump.ForHash(o.BareOverrides))
+		}
 		for _, b := range slices.Concat(o.Blocks, slices.Concat(o.Parts...)) {
 			fmt.Fprintln(w, b.Block, b.Strategy, b.When)
 			for _, r := range b.Rules {
@@ -262,9 +265,10 @@ func writeJSON(w io.Writer, value any) {
 
 // addImpact adds a path to the blast radius of the write, and returns that on its kind.
 func (ev *blastRadius) addImpact(p effective.Pair, lost []lostRule) *kindImpact {
-	ev.paths.add(&p, ev.writesPolicy())
+	oneKind := ev.writesPolicy() && len(ev.dependent) == 0
+	ev.paths.add(&p, oneKind)
 	if p.Unreached {
-		ev.unreached.add(&p, ev.writesPolicy())
+		ev.unreached.add(&p, oneKind)
 	}
 	ev.namespaces.add(p.Effective().Path.Namespace())
 	impact := ev.impactOf(p, ev.guard.BlastRadius)

@@ -135,7 +135,11 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 
 // An acknowledgement is for what is written and a number of paths: others can change neither.
 func TestAcknowledgement(t *testing.T) {
-	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), dye, dyed("infra", "far", "{kind: Gateway, name: g}")}
+	ranked := worlds.ProfileDoc("Ranked", "order: {field: weight}")
+	weighted := func(weight string) string {
+		return policyDoc("Ranked", "infra", "top", toGateway+"a: 1\nweight: "+weight)
+	}
+	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), ranked, dye, dyed("infra", "far", "{kind: Gateway, name: g}")}
 	ask := func(t *testing.T, objects []string, write, acknowledgement string) string {
 		t.Helper()
 		v := world(t, docs(objects...))
@@ -151,6 +155,7 @@ func TestAcknowledgement(t *testing.T) {
 		"under a name that is generated": {policy, strings.Replace(policy, "name: top", "name: top-x7f", 1), "same"},
 		"another value":                  {policy, gatewayPolicy("defaults: {strategy: patch, a: 2}"), "other"},
 		"another rule":                   {policy, gatewayPolicy("defaults: {strategy: patch, c: 1}"), "other"},
+		"another place in the order":     {weighted("1"), weighted("2"), "other"},
 		"another block":                  {policy, gatewayPolicy("overrides: {strategy: patch, a: 1}"), "other"},
 		"the same selector":              {from("{a: b}"), from("{a: b}"), "same"},
 		"another selector":               {from("{a: b}"), from("{a: c}"), "other"},

@@ -131,11 +131,20 @@ func (ev *requirements) unmetOn(c *constraint.Constraint, level constraint.Level
 
 // unmetByRequests compares what a constraint finds on a path with all paths before the
 // write that served requests of it. What is not met is as before where that is so for each
-// of them: a rule that takes requests from another one has to comply as that one did.
+// of them: a rule that takes requests from another one has to comply as that one did, and one
+// that serves requests which nothing served before is new for these.
 func (ev *requirements) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, notBinding bool) ([]unmetNow, error) {
 	former, err := ev.formerPathsOf(p)
-	if err != nil || len(former.others) == 0 {
+	if err != nil {
 		return found, err
+	}
+	if p.Before != nil && former.fresh && ev.startsServing(&p.After.Path) {
+		for i := range found {
+			found[i].before = false
+		}
+	}
+	if len(former.others) == 0 {
+		return found, nil
 	}
 	for i := range found {
 		found[i].before = found[i].before || !former.stays && !former.fresh

@@ -30,6 +30,7 @@ type evaluation struct {
 	limits          limitTally
 	kinds           kindWrite
 	blast           *blastRadius
+	owned           *evaluation // of the deletion with a new owner, nil for none
 }
 
 // newEvaluation returns an evaluation of no write, which leaves a view as it is.
@@ -59,16 +60,17 @@ func (ev *evaluation) scope() effective.Scope {
 	}
 	if ev.writesPolicy() {
 		of := ev.change.Object().Ref().PolicyKind()
-		kinds = append(ev.before.DependentKinds(of), of)
+		ev.dependent = ev.before.DependentKinds(of)
+		kinds = append(kinds, of)
 	}
 	for _, c := range ev.change.deletedToo(ev.before) {
 		all = append(all, ev.before.Get(c.Ref))
-		if kinds != nil {
-			kinds = append(kinds, c.Ref.PolicyKind())
+		if of := c.Ref.PolicyKind(); kinds != nil {
+			ev.dependent = append(append(ev.dependent, of), ev.before.DependentKinds(of)...)
 		}
 	}
 	s := effective.ScopeOf(all...)
-	s.Kinds = kinds
+	s.Kinds = append(kinds, ev.dependent...)
 	return s
 }
 

@@ -185,8 +185,11 @@ func (ev *write) fieldOf(f *Finding) string {
 	case *policykind.Policy:
 		return policyField(f, o)
 	case *gateway.Route:
-		if len(o.Parents) > 0 && (f.Code == api.ReasonNoPath || f.Code == api.ReasonUnreached) {
+		switch {
+		case len(o.Parents) > 0 && f.Code == api.ReasonNoPath:
 			return "spec.parentRefs"
+		case len(o.Rules) > 0 && f.Code == api.ReasonUnreached:
+			return "spec.rules"
 		}
 	}
 	return ""

@@ -222,6 +222,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 		return err
 	}
 	ev.ruleLosses.reportAll()
+	ev.reportOwned()
 	objectCheck{ev.requests}.reportGrant()
 	ev.reportUnreadKinds()
 	ev.blast.reportAll()

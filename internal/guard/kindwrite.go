@@ -59,10 +59,33 @@ func (ev *kindWrite) prepare(ctx context.Context) (effective.Scope, error) {
 			ev.reread = append(ev.reread, rereadKind{k, how})
 		}
 	}
+	ev.addDependent()
 	if err := (constraintWrite{ev.write}).reportRemovedConstraints(ctx, after); err != nil {
 		return effective.Scope{}, err
 	}
 	return effective.Scope{All: ev.removesObjects()}, nil
+}
+
+// addDependent adds the kinds that depend on those which are read in another way, or newly: their
+// policies may be attached to other objects.
+func (ev *kindWrite) addDependent() {
+	var changed []api.PolicyKind
+	for _, k := range ev.reread {
+		changed = append(changed, k.Ref())
+	}
+	for _, k := range kindsOf(ev.after) {
+		if ev.before.Kind(k.Ref()) == nil {
+			changed = append(changed, k.Ref())
+		}
+	}
+	for _, kind := range changed {
+		for _, d := range slices.Concat(ev.before.DependentKinds(kind), ev.after.DependentKinds(kind)) {
+			k := ev.before.Kind(d)
+			if k != nil && !slices.ContainsFunc(ev.reread, func(r rereadKind) bool { return r.Ref() == d }) {
+				ev.reread = append(ev.reread, rereadKind{k, fmt.Sprintf("would be attached in another way: they depend on policies of kind %s", kind)})
+			}
+		}
+	}
 }
 
 // rereads returns what the write does to the stored policies of a kind: it changes how they

@@ -79,7 +79,7 @@ func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind, unsure string)
 		return err
 	}
 	for _, x := range before {
-		after, err := ev.pathsTo(m.To, k, x.Path.Client, true)
+		after, err := ev.nextPaths(x, m.To)
 		if err != nil {
 			return err
 		}

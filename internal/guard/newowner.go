@@ -56,19 +56,37 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	}
 	o.addOwnLosses()
 	ev.addLossesOf(o)
-	ev.blast.owner = o.blast
+	ev.blast.owner, ev.owned = o.blast, o
 	return nil
 }
 
 // evaluateOwnedPath evaluates a path for evaluateNewOwner.
 func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.Changed() {
-		ev.blast.addImpact(p, lostRules(p))
+		lost := lostRules(p)
+		ev.blast.addImpact(p, lost)
+		ev.ruleLosses.add(p, lost, false)
 	}
 	if p.After != nil && !p.Again {
 		ev.weakenings.check(p)
+		if err := ev.requirements.check(p); err != nil {
+			return err
+		}
 	}
 	return ev.checkOverrides(p, false)
+}
+
+// reportOwned reports what else the deletion with a new owner would do: constraints that would
+// not be met, and rules that would be lost.
+func (ev *evaluation) reportOwned() {
+	if ev.owned == nil {
+		return
+	}
+	o := ev.owned
+	o.findings = ev.findings // of overrides, which need not be said twice
+	o.requirements.reportAll()
+	o.ruleLosses.reportAll()
+	ev.findings = o.findings
 }
 
 // addLossesOf adds the losses of a second evaluation of the change.

@@ -174,6 +174,9 @@ func (c *overrideCheck) lostOn(o effective.Override, is *effective.Effective) (l
 	if !is.Keeps(o) || c.ev.terminating.movesTo(o, c.paths.Before, is) {
 		return true, ""
 	}
+	if by := is.GivesWayTo(o); by != nil {
+		return true, is.Ref(by).String() + " takes its place"
+	}
 	if !c.paths.Before.Bound().Holds(o) {
 		return false, ""
 	}

@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
@@ -63,6 +64,26 @@ func (ev *successors) pathsTo(s gateway.Served, kind *policykind.Kind, client st
 		return own, err
 	}
 	return all, err
+}
+
+// nextPaths returns the paths along which requests of a path go that a rule serves after the
+// write. By a route of a kind that policies of its kind do not apply to, they have none.
+func (ev *successors) nextPaths(x *effective.Effective, to gateway.Served) ([]*effective.Effective, error) {
+	paths, err := ev.pathsTo(to, x.Kind, x.Path.Client, true)
+	if err != nil || len(paths) > 0 || x.Path.Backend != nil && ev.guard.Engine.AppliesTo(x.Kind, to.Route.Kind) {
+		return paths, err
+	}
+	p := to.Path()
+	without := func() { paths = append(paths, &effective.Effective{Kind: x.Kind, Path: p, Result: &merge.Result{}}) }
+	if x.Path.Backend == nil {
+		without()
+		return paths, nil
+	}
+	for _, b := range to.Route.Rules[to.Rule].Backends {
+		p.Backend = &b
+		without()
+	}
+	return paths, nil
 }
 
 // takesOver reports whether the backend of a path after the write receives requests that the

@@ -413,18 +413,40 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	return at.arrivals, nil
 }
 
-// editsRouting reports whether the write edits a route, a gateway or a listener set in a
-// way that may move requests.
+// editsRouting reports whether the write edits a route, a gateway, a listener set or a namespace
+// in a way that may move requests.
 func (ev *requests) editsRouting() bool {
 	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
 		return false
 	}
 	switch ev.change.Object().(type) {
-	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet:
+	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
 		return true
 	default:
 		return false
 	}
+}
+
+// startsServing reports whether a path serves requests that nothing served before the write
+// in any implementation.
+func (ev *requests) startsServing(y *gateway.Path) bool {
+	at := ev.routersOf(entryOf(y))
+	for m := range at.after.Witnesses(y, at.before) {
+		if m.Request == nil || m.To.Route != nil {
+			continue
+		}
+		served := false
+		for r := range at.readings(y.Route) {
+			served = served || r.before.Route(m.Request).Route != nil
+		}
+		for with := range at.fallBacks(y.Route) {
+			served = served || with.before.Route(m.Request).Route != nil
+		}
+		if !served {
+			return true
+		}
+	}
+	return false
 }
 
 // servesNewRequests reports whether a path serves requests that nothing served before the

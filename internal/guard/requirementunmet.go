@@ -54,6 +54,9 @@ func (ev *requirements) reportRequirement(all []*unmetRequirement) {
 		action, existing = warnAtMost(action), ": existing violation, not made worse by this write"
 	} else {
 		f.Advice = fmt.Sprintf("change what causes it, or ask the owner of %s", ref)
+		if ev.deletedWithOwner {
+			existing = ": " + ev.ownerCause()
+		}
 	}
 	rest := 0
 	for i, u := range all {

@@ -16,7 +16,10 @@ import (
 
 // lossText says why a policy loses its rules, and what keeps them.
 func (ev *ruleLosses) lossText(l *ruleLoss) (why, advice string) {
-	if l.by == nil {
+	switch {
+	case ev.deletedWithOwner:
+		return ev.ownerCause(), ""
+	case l.by == nil:
 		return ev.detachedText(l)
 	}
 	is := l.on.After

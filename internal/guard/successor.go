@@ -205,7 +205,7 @@ func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) 
 
 // successorsAt returns the paths along which requests of another one go that move.
 func (ev *successors) successorsAt(x *effective.Effective, o effective.Override, f flow) (out []successor, err error) {
-	paths, err := ev.pathsTo(f.To, x.Kind, x.Path.Client, true)
+	paths, err := ev.nextPaths(x, f.To)
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +213,6 @@ func (ev *successors) successorsAt(x *effective.Effective, o effective.Override,
 		if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
 			out = append(out, successor{Effective: y, by: f})
 		}
-	}
-	if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-		out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: f.To.Path()}, by: f})
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -19,6 +20,9 @@ type write struct {
 	before, after *snapshot.View
 	// policy is the policy being written, old the same before; nil otherwise.
 	policy, old *policykind.Policy
+	// dependent are the kinds that depend on the kind of the policy that is written, or are deleted
+	// with it.
+	dependent []api.PolicyKind
 	budget      *effective.Budget
 	// deletedWithOwner is set if the policies are not edited by the write itself: they would be
 	// deleted with a new owner.
@@ -59,7 +63,7 @@ func (ev *write) ownNamespace() string {
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its
-// own kind can change.
+// own kind can change, and of those that depend on it.
 func (ev *write) writesPolicy() bool {
 	_, ok := ev.change.Object().(*policykind.Policy)
 	return ok
@@ -79,7 +83,7 @@ func (ev *write) editsListeners() bool {
 // paths.
 func (ev *write) mayAffect(k api.PolicyKind) bool {
 	p, ok := ev.change.Object().(*policykind.Policy)
-	return !ok || p.Kind.Ref() == k
+	return !ok || p.Kind.Ref() == k || slices.Contains(ev.dependent, k)
 }
 
 // causedByWrite reports whether the write causes an override to meet what weakens it. One

@@ -13,19 +13,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Sizes of the parts of an answer in bytes of JSON. With its metadata, its question and
-// what the API server adds, an answer stays below the 1.5 MiB of an object in etcd.
-const (
-	maxItemBytes        = 384 << 10
-	maxExplanationBytes = 384 << 10
-	maxOutcomeBytes     = 160 << 10
-	maxReachBytes       = 96 << 10
-	maxRequestBytes     = 64 << 10
-)
-
-// maxOutcomes is the number of policies whose outcome is computed for a limited answer.
-const maxOutcomes = 100
-
 // answering is the state of answering a query.
 type answering struct {
 	Query

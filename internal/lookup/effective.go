@@ -3,7 +3,6 @@ package lookup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -12,38 +11,6 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
-
-// limit limits the size of a list: the number of items, and their size as JSON; 0 for no
-// limit.
-type limit struct{ items, bytes int }
-
-// fits reports whether an item fits after a number of others, and subtracts its size.
-func (l *limit) fits(before int, item any) bool {
-	if l.items > 0 && before >= l.items {
-		return false
-	}
-	if l.bytes == 0 {
-		return true
-	}
-	data, err := json.Marshal(item)
-	if err != nil || len(data) >= l.bytes {
-		return false
-	}
-	l.bytes -= len(data) + 1 // the comma
-	return true
-}
-
-// within returns the items that fit within a limit, and how many do not.
-func within[T any](limit limit, items []T) (fitting []T, left int) {
-	for _, item := range items {
-		if limit.fits(0, item) {
-			fitting = append(fitting, item)
-		} else {
-			left++
-		}
-	}
-	return fitting, left
-}
 
 // onPath is a path of a query with its elements.
 type onPath struct {

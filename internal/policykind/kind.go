@@ -1,5 +1,3 @@
-// Package policykind compiles PolicyProfiles, which define where the targets, blocks
-// and rules of a kind of policies are, and reads policies with them.
 package policykind
 
 import (

@@ -51,3 +51,10 @@ func (k *Kind) ProtectionGroup(rule merge.Key) (group, name string) {
 
 // HasProtection reports whether the kind has groups of rules that protect.
 func (k *Kind) HasProtection() bool { return len(k.protection) > 0 }
+
+// Protects reports whether a rule keeps requests out, or decides whether others do: it
+// belongs to a group of rules that protect, or is a gate.
+func (k *Kind) Protects(rule merge.Key) bool {
+	group, _ := k.ProtectionGroup(rule)
+	return group != "" || k.IsGate(rule)
+}

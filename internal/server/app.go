@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -17,7 +16,6 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/controllers/status"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/effective"
@@ -172,18 +170,6 @@ func (a *app) addHTTPSServer() error {
 	addClientAuth(a.https, a.probes, o, a.log.WithName("callers"))
 	crmetrics.Registry.MustRegister(newExpiryCollector(expirySources(a.certificates, a.https.clientAuth)...), a.probes.gauge())
 	return a.manager.Add(a.https)
-}
-
-func (a *app) addAuditor() error {
-	auditor := audit.New(audit.Options{
-		Store: a.store, Violations: a.guard.Violations, Leading: a.leading,
-		Events: a.manager.GetEventRecorder("overrule"), Locate: locate(a.manager.GetAPIReader()), Log: a.log.WithName("audit"),
-	})
-	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
-}
-
-func (a *app) addWarningEvents() error {
-	return a.manager.Add(newWarningEvents(a.probes.warnings, a.options.namespace, a.manager.GetEventRecorder("overrule")))
 }
 
 func (a *app) addStatusWriter() error {

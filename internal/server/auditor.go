@@ -2,16 +2,26 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/audit"
 )
+
+func (a *app) addAuditor() error {
+	auditor := audit.New(audit.Options{
+		Store: a.store, Violations: a.guard.Violations, Leading: a.leading,
+		Events: a.manager.GetEventRecorder("overrule"), Locate: locate(a.manager.GetAPIReader()), Log: a.log.WithName("audit"),
+	})
+	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
+}
 
 // locate returns a function that reads the uid of an object from the API server.
 func locate(reader client.Reader) audit.Locate {

@@ -2,16 +2,12 @@ package snapshot
 
 import (
 	"hash/maphash"
-	"reflect"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // Marks describes the annotations and conditions that this server wrote on an object.
@@ -65,21 +61,3 @@ func MarksHash(annotations map[string]string, conditions []metav1.Condition) uin
 }
 
 func hashOf(parts ...string) uint64 { return maphash.String(seed, strings.Join(parts, "\x00")) }
-
-// Same reports whether two states of an object are equal in everything that effective
-// policies depend on. They are if only marks or the status changed.
-func Same(a, b Object) bool {
-	switch a := a.(type) {
-	case *gateway.Route:
-		o, ok := b.(*gateway.Route)
-		return ok && a.Same(o)
-	case *policykind.Policy:
-		o, ok := b.(*policykind.Policy)
-		return ok && a.Same(o)
-	case *constraint.Constraint:
-		o, ok := b.(*constraint.Constraint)
-		return ok && a.UID != "" && a.UID == o.UID && a.Generation == o.Generation
-	default:
-		return reflect.DeepEqual(a, b)
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -79,16 +78,4 @@ func TestMarksOf(t *testing.T) {
 	o.Labels["overrule.dev/refresh"] = "true"
 	o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	assert.Equal(t, snapshot.Marks{Generation: 7, Deleting: true}, snapshot.MarksOf(o, nil))
-}
-
-func TestSame(t *testing.T) {
-	gw := func(class string) *gateway.Gateway {
-		return &gateway.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []gateway.Listener{{Name: "http"}}}
-	}
-	assert.True(t, snapshot.Same(gw("a"), gw("a")))
-	assert.False(t, snapshot.Same(gw("a"), gw("b")))
-	assert.False(t, snapshot.Same(gw("a"), &gateway.Route{}))
-	assert.False(t, snapshot.Same(&gateway.Route{}, gw("a")))
-	assert.True(t, snapshot.Same(&gateway.Route{Name: "r"}, &gateway.Route{Name: "r"}))
-	assert.False(t, snapshot.Same(&gateway.Route{Name: "r"}, &gateway.Route{Name: "s"}))
 }

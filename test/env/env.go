@@ -1,6 +1,3 @@
-// Package env runs a real etcd and kube-apiserver on free loopback ports, with
-// the CRDs of Gateway API and of examples/crds, for tests and the demo. Packages of
-// tests share a few control planes, each used by one test at a time (pool.go).
 package env
 
 import (

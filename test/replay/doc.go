@@ -6,4 +6,7 @@
 // The recording is a watch of etcd, and not of the API server: it is one stream of all
 // resources, it survives a restart of the API server, and etcd reports if it cannot
 // deliver all revisions.
+//
+// The files: recorder and etcd (what is recorded), history (what was stored), state, review
+// and replay (how it is evaluated again).
 package replay

@@ -1,5 +1,3 @@
-// Package worlds builds snapshots of small clusters from YAML, for tests of the
-// engine.
 package worlds
 
 import (

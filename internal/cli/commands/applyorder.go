@@ -78,28 +78,43 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 		}
 	}
 	out := slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil })
-	o.removeGivenBack(out)
-	return out, nil
+	return out, o.removeGivenBack(ctx, out)
 }
 
 // removeGivenBack removes what steps say of lost rules if all rules of their paths have the
 // same values in the end: another step gives them back.
-func (o *applyOrder) removeGivenBack(steps []evaluatedStep) {
-	lost := make(map[*guard.Decision]bool)
+func (o *applyOrder) removeGivenBack(ctx context.Context, steps []evaluatedStep) error {
+	type losing struct {
+		*guard.Decision
+		kind api.PolicyKind
+	}
+	lost, some := make(map[losing]bool), make(map[*guard.Decision]bool)
 	allowed := slices.DeleteFunc(slices.Clone(steps), func(e evaluatedStep) bool { return !o.allows(e.decision) })
-	for _, changes := range newNetChanges(allowed).paths {
+	net := newNetChanges(allowed)
+	elsewhere, err := net.elsewhere(ctx, o.evaluator.guard.Engine, o.evaluator.view)
+	if err != nil {
+		return err
+	}
+	for _, changes := range net.paths {
 		for _, c := range changes {
+			if !c.loses() && !c.losesOn(elsewhere[c.rule()]) {
+				continue
+			}
 			for _, e := range c.causes {
-				lost[e.decision] = lost[e.decision] || c.loses()
+				lost[losing{e.decision, c.Effective().Kind.Ref()}], some[e.decision] = true, true
 			}
 		}
 	}
 	for _, e := range allowed {
-		if d := e.decision; !lost[d] {
+		d := e.decision
+		if !some[d] {
 			d.Lost = nil
-			d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool { return f.Code == api.ReasonRulesLost && f.Request == "" })
 		}
+		d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool {
+			return f.Code == api.ReasonRulesLost && f.Request == "" && !lost[losing{d, f.Policy.PolicyKind()}]
+		})
 	}
+	return nil
 }
 
 // retry tries the waiting steps until none of them is allowed.

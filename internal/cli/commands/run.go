@@ -1,4 +1,3 @@
-// Package commands implements the commands of the kubectl plugin.
 package commands
 
 import (

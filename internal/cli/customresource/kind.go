@@ -1,6 +1,3 @@
-// Package customresource validates, defaults and prunes objects as the API server does, by their
-// CustomResourceDefinition. It uses the code of the API server, in the order of its
-// handler and its strategy of custom resources.
 package customresource
 
 import (

@@ -1,7 +1,3 @@
-// Package graph draws the effective policies of paths: targets as boxes in lanes from
-// the GatewayClass to the rule of a route, policies as notes on their targets, and what
-// is in effect at the end. Targets that are equal but for their names are one box with
-// a count.
 package graph
 
 import (

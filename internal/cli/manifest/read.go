@@ -1,6 +1,3 @@
-// Package manifest reads objects from YAML and JSON files, and converts them to
-// snapshot objects. It reports all errors of all files together, each with its
-// file, document and line.
 package manifest
 
 import (

@@ -1,5 +1,3 @@
-// Package printers prints the results of the commands: as JSON and YAML, which are
-// a contract (docs/json.md), and as human-readable tables and trees.
 package printers
 
 import (

@@ -1,6 +1,3 @@
-// Package report writes the results of check, diff and violations in the formats that
-// CI systems read: GitHub's annotations, SARIF, JUnit, GitLab's code quality report, and
-// Markdown for a pull request.
 package report
 
 import (

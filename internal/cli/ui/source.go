@@ -1,5 +1,3 @@
-// Package ui serves a page on a loopback address that shows effective policies, and
-// what a change would do to them. Nothing is written to the cluster.
 package ui
 
 import (

@@ -1,5 +1,6 @@
 // The stack of policies: which rules are in effect on paths, which are not, and why.
 import { h, groups, key, link, named, plural, value } from './dom.js';
+import { owner } from './owner.js';
 import { pathList } from './path.js';
 
 const meaning = {
@@ -22,13 +23,6 @@ export function badge(state) {
 
 const blocks = { bare: 'own rules', object: 'own field', unset: 'unset list' };
 const blockName = (b) => blocks[b] ?? b;
-
-/** owner says whom to ask about a policy: its namespace, with the labels that name people. */
-function owner(ref, namespaces) {
-  const labels = Object.entries(namespaces?.[ref.namespace] ?? {}).filter(([k]) => /owner|team|contact|maintainer/i.test(k));
-  return h('span', { class: 'ask' }, 'Ask the owners of namespace ', link({ kind: 'Namespace', name: ref.namespace }),
-    labels.length > 0 && ` (${labels.map(([k, v]) => `${k}: ${v}`).join(', ')})`, '.');
-}
 
 /** lostRule says why a value of a policy has no effect. */
 function lostRule(l, namespaces) {

@@ -51,10 +51,3 @@ func (p fieldPath) fixed(segments []string) int {
 	}
 	return n
 }
-
-// Protects reports whether a rule keeps requests out, or decides whether others do: it
-// belongs to a group of rules that protect, or is a gate.
-func (k *Kind) Protects(rule merge.Key) bool {
-	group, _ := k.ProtectionGroup(rule)
-	return group != "" || k.IsGate(rule)
-}

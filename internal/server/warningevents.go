@@ -61,3 +61,7 @@ func (w *warningEvents) check(seen map[string]int) {
 
 // warningReason is the reason of the Events of a warning: CertificateWarning.
 func warningReason(name string) string { return strings.ToUpper(name[:1]) + name[1:] + "Warning" }
+
+func (a *app) addWarningEvents() error {
+	return a.manager.Add(newWarningEvents(a.probes.warnings, a.options.namespace, a.manager.GetEventRecorder("overrule")))
+}
