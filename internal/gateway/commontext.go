@@ -467,7 +467,7 @@ func (s *textSearch) kindOf(r rune) string {
 	for _, p := range slices.Concat(s.met, s.unmet) {
 		for i := range p.Inst {
 			if in := &p.Inst[i]; len(in.Rune) > 0 {
-				kind = append(kind, byte(boolRank(in.MatchRune(r))))
+				kind = strconv.AppendBool(kind, in.MatchRune(r))
 			}
 		}
 		s.steps += len(p.Inst) / stepsPerWork

@@ -183,7 +183,7 @@ func (q *Request) meets(p matchPart) bool {
 	case partService, partMethod:
 		return true // they are on the path, too
 	}
-	return ok && p.condition.meets(value)
+	return ok && p.meets(value)
 }
 
 // parts returns the conditions of the match. That of a gRPC method is also one on the path.
