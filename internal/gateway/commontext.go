@@ -452,13 +452,18 @@ func (s *textSearch) setRunes(part string) {
 		rest = append(rest, from)
 	}
 	slices.SortFunc(shown, func(a, b rune) int { return strings.IndexRune(shownRunes, a) - strings.IndexRune(shownRunes, b) })
+	s.runes = append(shown, rest...)
 	s.steps += len(cuts)
-	seen := make(map[string]bool)
-	for _, r := range append(shown, rest...) {
-		if kind := s.kindOf(r); !seen[kind] {
-			s.runes, seen[kind] = append(s.runes, r), true
-		}
+	if len(s.unmet) == 0 {
+		return // one that is taken is enough
 	}
+	seen := make(map[string]bool)
+	s.runes = slices.DeleteFunc(s.runes, func(r rune) bool {
+		kind := s.kindOf(r)
+		known := seen[kind]
+		seen[kind] = true
+		return known
+	})
 }
 
 // kindOf returns what the programs distinguish a rune by.
