@@ -304,20 +304,18 @@ func (r *matching) precedes(a, b *indexed) bool {
 	return a.order < b.order
 }
 
-// ahead returns the matches of a route that precede another one: first the one that took a
-// request of it.
+// ahead returns the other matches of the route of a match with a regular expression that precede
+// another one, of which that took a request.
 func (r *matching) ahead(by, of Served) []*routeMatch {
-	if by.match == nil {
+	if !by.match.regex {
 		return nil
 	}
-	out := []*routeMatch{by.match}
-	if by.match.regex {
-		matches := by.Route.routeMatches()
-		for i := range matches {
-			o := servedBy(by.Listener, by.Route, &matches[i], by.Hostname)
-			if o.match != by.match && !o.Same(of) && r.compare(o, of) < 0 {
-				out = append(out, o.match)
-			}
+	var out []*routeMatch
+	matches := by.Route.routeMatches()
+	for i := range matches {
+		o := servedBy(by.Listener, by.Route, &matches[i], by.Hostname)
+		if o.match != by.match && !o.Same(of) && r.compare(o, of) < 0 {
+			out = append(out, o.match)
 		}
 	}
 	return out

@@ -375,13 +375,13 @@ func (s *search) try(e, f Served) bool {
 	}
 	var m Move
 	first := 0 // step after the first request
-	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by []*routeMatch, ok bool) {
+	q, d := findRequest(e, f, s.before.memo, func(q *Request) (at *Router, by, of Served) {
 		m = newMove(q, s.before, s.after)
 		first = cmp.Or(first, s.steps())
 		if !m.From.Same(e) {
-			return s.before.ahead(m.From, e), false
+			return s.before, m.From, e
 		}
-		return s.after.ahead(m.To, f), m.To.Same(f)
+		return s.after, m.To, f
 	})
 	if first > 0 {
 		s.allow(first)

@@ -69,24 +69,24 @@ func (r *Router) witnessesOf(e Served, other *Router, yield func(Move) bool) boo
 
 // served returns a request for a hostname that is served by a match.
 func (r *Router) served(e Served, hostname string) (*Request, existence) {
-	return findRequest(e, e, r.memo, func(q *Request) (by []*routeMatch, ok bool) {
+	return findRequest(e, e, r.memo, func(q *Request) (at *Router, by, of Served) {
 		q.setHost(hostname)
-		s := r.Route(q)
-		return r.ahead(s, e), s.Same(e)
+		return r, r.Route(q), e
 	})
 }
 
 // maxRequestWork is the work after which no more requests are tried for two matches.
 const maxRequestWork = 1 << 18
 
-// findRequest returns a request that meets two matches and is wanted, nil if there is none.
-// wanted names the match that takes it instead, and others that may take more.
+// findRequest returns a request that meets two matches and goes to them, nil if there is none.
+// route says by which of some routers it goes where instead of to one of them.
 //
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by []*routeMatch, ok bool)) (*Request, existence) {
+func findRequest(e, f Served, memo *routerMemo, route func(q *Request) (at *Router, by, of Served)) (*Request, existence) {
 	most := memo.work + maxRequestWork
+	varies := e.match.regex || f.match.regex || e.match.grpc || f.match.grpc
 	var find func(unmet conditionsAt) (*Request, existence)
 	find = func(unmet conditionsAt) (*Request, existence) {
 		if memo.work > most {
@@ -96,19 +96,19 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by []*r
 		if q == nil {
 			return nil, d
 		}
-		by, ok := wanted(q)
-		if ok {
+		at, by, of := route(q)
+		if by.Same(of) {
 			return q, exists
 		}
-		if len(by) == 0 {
+		if by.match == nil || !varies {
 			return nil, missing
 		}
-		memo.work += len(by)
-		ways, _ := by[0].avoidable(e.match, f.match, q)
+		ways, _ := by.match.avoidable(e.match, f.match, q)
 		if slices.ContainsFunc(ways, unmet.has) {
 			return nil, unsearched // a gRPC call meets a condition on its path in another way
 		}
-		for _, m := range by[1:] {
+		for _, m := range at.ahead(by, of) {
+			memo.work++
 			switch ways, takes := m.avoidable(e.match, f.match, q); {
 			case takes && len(ways) == 0:
 				return nil, missing // it takes all of them
