@@ -375,13 +375,10 @@ func (s *search) try(e, f Served) bool {
 	}
 	var m Move
 	first := 0 // step after the first request
-	q, d := findRequest(e, f, s.before.memo, func(q *Request) (at *Router, by, of Served) {
+	q, d := findRequest(e, f, nil, s.before.memo, func(q *Request) (at *Router, by, of Served) {
 		m = newMove(q, s.before, s.after)
 		first = cmp.Or(first, s.steps())
-		if !m.From.Same(e) {
-			return s.before, m.From, e
-		}
-		return s.after, m.To, f
+		return m.takenBy(e, f)
 	})
 	if first > 0 {
 		s.allow(first)

@@ -20,6 +20,7 @@ type Move struct {
 	Unsearched bool
 
 	before, after *Router
+	beside        []*routeMatch // that the request meets as well, whatever serves it
 }
 
 // newMove returns where a request goes before and after a change.
@@ -69,7 +70,7 @@ func (r *Router) witnessesOf(e Served, other *Router, yield func(Move) bool) boo
 
 // served returns a request for a hostname that is served by a match.
 func (r *Router) served(e Served, hostname string) (*Request, existence) {
-	return findRequest(e, e, r.memo, func(q *Request) (at *Router, by, of Served) {
+	return findRequest(e, e, nil, r.memo, func(q *Request) (at *Router, by, of Served) {
 		q.setHost(hostname)
 		return r, r.Route(q), e
 	})
@@ -78,21 +79,22 @@ func (r *Router) served(e Served, hostname string) (*Request, existence) {
 // maxRequestWork is the work after which no more requests are tried for two matches.
 const maxRequestWork = 1 << 18
 
-// findRequest returns a request that meets two matches and goes to them, nil if there is none.
-// route says by which of some routers it goes where instead of to one of them.
+// findRequest returns a request that meets two matches, and some beside them, and goes to the
+// two, nil if there is none. route says by which of some routers it goes where instead of to one
+// of them.
 //
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f Served, memo *routerMemo, route func(q *Request) (at *Router, by, of Served)) (*Request, existence) {
-	most := memo.work + maxRequestWork
-	varies := e.match.regex || f.match.regex || e.match.grpc || f.match.grpc
+func findRequest(e, f Served, beside []*routeMatch, memo *routerMemo, route func(q *Request) (at *Router, by, of Served)) (*Request, existence) {
+	most, met := memo.work+maxRequestWork, append([]*routeMatch{e.match, f.match}, beside...)
+	varies := slices.ContainsFunc(met, func(m *routeMatch) bool { return m.regex || m.grpc })
 	var find func(unmet conditionsAt) (*Request, existence)
 	find = func(unmet conditionsAt) (*Request, existence) {
 		if memo.work > most {
 			return nil, unsearched
 		}
-		q, d := witness(e, f, unmet, memo)
+		q, d := witness(e, f, met, unmet, memo)
 		if q == nil {
 			return nil, d
 		}
@@ -103,13 +105,13 @@ func findRequest(e, f Served, memo *routerMemo, route func(q *Request) (at *Rout
 		if by.match == nil || !varies {
 			return nil, missing
 		}
-		ways, _ := by.match.avoidable(e.match, f.match, q)
+		ways, _ := by.match.avoidable(met, q)
 		if slices.ContainsFunc(ways, unmet.has) {
 			return nil, unsearched // a gRPC call meets a condition on its path in another way
 		}
 		for _, m := range at.ahead(by, of) {
 			memo.work++
-			switch ways, takes := m.avoidable(e.match, f.match, q); {
+			switch ways, takes := m.avoidable(met, q); {
 			case takes && len(ways) == 0:
 				return nil, missing // it takes all of them
 			case takes && len(ways) == 1 && !unmet.has(ways[0]):
@@ -127,6 +129,71 @@ func findRequest(e, f Served, memo *routerMemo, route func(q *Request) (at *Rout
 		return nil, d
 	}
 	return find(nil)
+}
+
+// maxBesideWork bounds the work of Beside, and besideCost is that of each request beside its
+// search: the readings are asked where it goes.
+const (
+	maxBesideWork = 1 << 19
+	besideCost    = 1 << 10
+)
+
+// Beside yields requests that move from one rule to another as that of the move does, and that
+// also meet a match which precedes what serves the request of the move by two other routers:
+// these, which are those of another reading, may have them elsewhere. work is what that costs,
+// and once it is too much, none is looked for.
+func (m *Move) Beside(before, after *Router, work *int) iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		if m.Request.Path == "" {
+			return // a connection
+		}
+		for _, r := range []*Router{before, after} {
+			by := r.Route(m.Request)
+			for _, o := range r.competitors(r.indexFor(m.Request), m.From.match) {
+				if *work++; *work > maxBesideWork {
+					return
+				}
+				if r.compare(o.Served, by) >= 0 || m.before.takesFrom(m.From, o.match, m.Request) || m.after.takesFrom(m.To, o.match, m.Request) {
+					continue
+				}
+				start := m.before.memo.work
+				other := m.meeting(o.match)
+				*work += besideCost + m.before.memo.work - start
+				if other.Request != nil && !yield(other) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// takesFrom reports whether a match serves all requests for the host of one that meet it and
+// another match.
+func (r *Router) takesFrom(s Served, m *routeMatch, q *Request) bool {
+	there := r.indexFor(q).find(m)
+	return there != nil && r.compare(there.Served, s) < 0
+}
+
+// meeting returns a move between the same rules, for the same host, of a request that meets one
+// more match. It has no request if there is none.
+func (m *Move) meeting(also *routeMatch) (out Move) {
+	beside := append(slices.Clip(m.beside), also)
+	q, _ := findRequest(m.From, m.To, beside, m.before.memo, func(q *Request) (at *Router, by, of Served) {
+		q.Host = m.Request.Host
+		out = newMove(q, m.before, m.after)
+		return out.takenBy(m.From, m.To)
+	})
+	out.Request, out.beside = q, beside
+	return out
+}
+
+// takenBy returns by which router the request of the move goes where instead of to one of two
+// rules, if one has it elsewhere.
+func (m *Move) takenBy(from, to Served) (at *Router, by, of Served) {
+	if !m.From.Same(from) {
+		return m.before, m.From, from
+	}
+	return m.after, m.To, to
 }
 
 // conditionsAt are conditions on several parts of requests.
@@ -147,13 +214,16 @@ func (c conditionsAt) has(one matchPart) bool {
 }
 
 // avoidable returns the conditions of a match that some requests do not meet although they
-// meet two others, since these have regular expressions there. takes is set if a request that
-// meets the two, whatever its texts there, meets all other conditions of the match.
-func (m *routeMatch) avoidable(e, f *routeMatch, q *Request) (out []matchPart, takes bool) {
+// meet others, since these have regular expressions there. takes is set if a request that
+// meets these, whatever its texts there, meets all other conditions of the match.
+func (m *routeMatch) avoidable(met []*routeMatch, q *Request) (out []matchPart, takes bool) {
 	if m.verb != "" && m.verb != q.Method || m.grpc && !q.GRPC {
 		return nil, false
 	}
-	others := slices.Concat(e.parts(), f.parts())
+	var others []matchPart
+	for _, o := range met {
+		others = append(others, o.parts()...)
+	}
 	for _, p := range m.parts() {
 		regex, covered := false, false
 		for _, o := range others {
@@ -211,9 +281,9 @@ func (m *routeMatch) asPath() condition {
 	return regexCondition("/" + segment(m.service) + "/" + segment(m.method))
 }
 
-// witness returns the request that meets two matches, none of some conditions, and as few
-// other matches as possible, or nil.
-func witness(e, f Served, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
+// witness returns the request that is served by one of two rules and then the other, if it meets
+// some matches, none of some conditions, and as few other matches as possible, or nil.
+func witness(e, f Served, met []*routeMatch, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
 	hostname, at := narrower(e, f).Hostname, e.Listener
 	if at.Listener.transport() == TransportTCP {
 		at = f.Listener // which may read more of the connection
@@ -222,83 +292,97 @@ func witness(e, f Served, unmet conditionsAt, memo *routerMemo) (q *Request, d e
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.Listener.Service == nil && !e.Route.readsRequests() && !f.Route.readsRequests() {
 		return q, exists // connections
 	}
-	if d = q.meetBoth(e.match, f.match, unmet, memo); d != exists {
+	if d = q.meetAll(met, unmet, memo); d != exists {
 		return nil, d
 	}
 	return q, exists
 }
 
-// meetBoth sets a request's path, method, headers and parameters to those that meet two
+// meetAll sets a request's path, method, headers and parameters to those that meet some
 // matches, none of some conditions, and as few other matches as possible.
-func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
-	if a.verb != "" && b.verb != "" && a.verb != b.verb {
-		return missing
+func (q *Request) meetAll(all []*routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
+	q.Method = freeVerb
+	var headers, params []namedConditions
+	for _, m := range all {
+		q.GRPC = q.GRPC || m.grpc
+		switch {
+		case q.Method == freeVerb && m.verb != "":
+			q.Method = m.verb
+		case m.verb != "" && m.verb != q.Method:
+			return missing
+		}
+		headers, params = append(headers, m.headers), append(params, m.params)
 	}
-	q.Method = a.verb + b.verb
-	switch {
-	case a.verb == b.verb && a.verb != "":
-		q.Method = a.verb
-	case q.Method == "" && (a.grpc || b.grpc):
+	if q.GRPC && q.Method == freeVerb {
 		q.Method = "POST"
-	case q.Method == "":
-		q.Method = freeVerb
 	}
-	if d = q.meetPaths(a, b, unmet, memo); d != exists {
+	if d = q.meetPaths(all, unmet, memo); d != exists {
 		return d
 	}
-	if q.Headers, d = meetNamed(a.headers, b.headers, partHeader, unmet, memo); d != exists {
+	if q.Headers, d = meetNamed(headers, partHeader, unmet, memo); d != exists {
 		return d
 	}
-	q.Query, d = meetNamed(a.params, b.params, partParam, unmet, memo)
+	q.Query, d = meetNamed(params, partParam, unmet, memo)
 	return d
 }
 
-// meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
+// meetPaths sets the path to one that meets the conditions of all matches.
+func (q *Request) meetPaths(all []*routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
 	onPath := unmet[conditionAt{part: partPath}]
-	if !a.grpc && !b.grpc {
-		if q.Path, d = meet(a.path, b.path, onPath, partPath, memo); q.Path == "" {
+	meetPart := func(part string, of func(m *routeMatch) condition) (string, existence) {
+		var on []condition
+		for _, m := range all {
+			on = append(on, of(m))
+		}
+		return meet(on, unmet[conditionAt{part: part}], part, memo)
+	}
+	if !q.GRPC {
+		if q.Path, d = meetPart(partPath, func(m *routeMatch) condition { return m.path }); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
 		return d
 	}
-	q.GRPC = true
 	var service, method string
-	if service, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, memo); d != exists {
+	if service, d = meetPart(partService, func(m *routeMatch) condition { return m.service }); d != exists {
 		return d
 	}
-	if method, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, memo); d != exists {
+	if method, d = meetPart(partMethod, func(m *routeMatch) condition { return m.method }); d != exists {
 		return d
 	}
 	service, method = cmp.Or(service, freeSegment), cmp.Or(method, freeSegment)
 	paths := []string{"/" + service + "/" + method}
 	// of an HTTPRoute's match, the path decides which of the two are free
-	for _, m := range []*routeMatch{a, b} {
+	for _, m := range all {
 		if m.path.op != anyValue {
 			paths = append(paths, m.path.value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
 		}
 	}
 	takes := func(path string) bool {
 		q.Path = path
-		return a.takesPath(q) && b.takesPath(q) && !slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
+		return !slices.ContainsFunc(all, func(m *routeMatch) bool { return !m.takesPath(q) }) &&
+			!slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
 	}
 	if slices.ContainsFunc(paths, takes) {
 		return exists
 	}
-	path, d := meet(a.asPath(), b.asPath(), onPath, partPath, memo)
+	path, d := meetPart(partPath, (*routeMatch).asPath)
 	if d == exists && !takes(path) {
 		return unsearched
 	}
 	return d
 }
 
-// meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b namedConditions, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
-	for i, c := range slices.Concat(a, b) {
-		if i >= len(a) && a.on(c.name).op != anyValue {
+// meetNamed returns headers or parameters that meet the conditions of some matches.
+func meetNamed(all []namedConditions, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
+	for _, c := range slices.Concat(all...) {
+		if slices.ContainsFunc(out, func(f Field) bool { return f.Name == c.name }) {
 			continue // it was met
 		}
-		value, d := meet(a.on(c.name), b.on(c.name), unmet[conditionAt{part, c.name}], part, memo)
+		var on []condition
+		for _, named := range all {
+			on = append(on, named.on(c.name))
+		}
+		value, d := meet(on, unmet[conditionAt{part, c.name}], part, memo)
 		if d != exists {
 			return nil, d
 		}
@@ -307,36 +391,33 @@ func meetNamed(a, b namedConditions, part string, unmet conditionsAt, memo *rout
 	return out, exists
 }
 
-// meet returns a value that meets two conditions and none of others, and as few more as
+// meet returns a value that meets all of some conditions and none of others, and as few more as
 // possible. Only of regular expressions it may not be known.
-func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, d existence) {
-	if a.op > b.op {
-		a, b = b, a
+func meet(all, unmet []condition, part string, memo *routerMemo) (value string, d existence) {
+	meets := func(value string) bool {
+		return !slices.ContainsFunc(all, func(c condition) bool { return !c.meets(value) }) &&
+			!slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
 	}
-	free := func(value string) bool {
-		return !slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
-	}
-	switch {
-	case b.op == anyValue:
+	all = slices.DeleteFunc(all, func(c condition) bool { return c.op == anyValue })
+	if len(all) == 0 {
 		return "", exists
-	case b.op == exactly:
-		return b.value, existsIf(a.meets(b.value) && free(b.value))
-	case a.op == exactly:
-		if d = existsIf(b.meets(a.value) && free(a.value)); d == missing && b.unread {
+	}
+	first := slices.MinFunc(all, func(a, b condition) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(len(b.value), len(a.value)))
+	})
+	switch value = first.value + "/" + freeSegment; {
+	case first.op == exactly:
+		if d = existsIf(meets(first.value)); d == missing && slices.ContainsFunc(all, func(c condition) bool { return c.unread }) {
 			d = unread
 		}
-		return a.value, d
-	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
-		a, b = b, a
-	}
-	if b.op == underPrefix {
-		value = b.value + "/" + freeSegment
-		return value, existsIf(a.meets(b.value) && free(value))
-	}
-	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
+		return first.value, d
+	case first.op == underPrefix && meets(value):
 		return value, exists
+	case !slices.ContainsFunc(all, func(c condition) bool { return c.op == matchesRegex }):
+		return "", missing
+	default:
+		return memo.commonText(all, unmet, part)
 	}
-	return memo.commonText([]condition{a, b}, unmet, part)
 }
 
 // narrower returns the one of two matches that has the more specific hostname.
