@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
-
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
@@ -203,7 +201,7 @@ func (b *binder) limit(name string, r *merge.Rule) *ratelimit.Limit {
 		return l
 	}
 	if value := merge.Plain(r.Value); ratelimit.IsRateLimit(value) {
-		l, _ = ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value) // nil if its policy is invalid
+		l = ratelimit.Decode(name, value)
 	}
 	if b.read == nil {
 		b.read = make(map[*merge.Rule]*ratelimit.Limit)

@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +24,16 @@ func decoded(t *testing.T, text string) any {
 	return value
 }
 
+// read validates and decodes a limit. The errors are sorted.
+func read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
+	defaulted, errs := new(Budget).Validate(at, name, value)
+	if len(errs) > 0 {
+		slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, errs
+	}
+	return Decode(name, defaulted), nil
+}
+
 var at = field.NewPath("spec", "limits").Key("a")
 
 func TestReadLimits(t *testing.T) {
@@ -31,11 +43,11 @@ func TestReadLimits(t *testing.T) {
 	}](t, "testdata/tables/read-limits.yaml") {
 		t.Run(name, func(t *testing.T) {
 			c.Want.Name = "a"
-			got, errs := Read(at, "a", decoded(t, c.Text))
+			got, errs := read(at, "a", decoded(t, c.Text))
 			assert.Empty(t, errs)
 			for _, trigger := range got.Triggers {
 				for m := range trigger.Matches {
-					trigger.Matches[m].criteria = nil // the random worlds hold these
+					trigger.Matches[m].Criteria = nil // the random worlds hold these
 				}
 			}
 			assert.Equal(t, &c.Want, got)
