@@ -36,15 +36,7 @@ func (r Rate) Seconds() int64 { return r.Duration * secondsOf[r.Unit] }
 // Unit is a unit of time.
 type Unit string
 
-// The units.
-const (
-	Second Unit = "second"
-	Minute Unit = "minute"
-	Hour   Unit = "hour"
-	Day    Unit = "day"
-)
-
-var secondsOf = map[Unit]int64{Second: 1, Minute: 60, Hour: 60 * 60, Day: 24 * 60 * 60}
+var secondsOf = map[Unit]int64{"second": 1, "minute": 60, "hour": 60 * 60, "day": 24 * 60 * 60}
 
 // Condition is a condition on requests that is not about the route.
 type Condition struct {
@@ -55,18 +47,16 @@ type Condition struct {
 	Value *string `json:"value"`
 }
 
-// Operator is the operator of a condition.
+// Operator is the operator of a condition: one of those of the schema.
 type Operator string
 
-// The operators.
+// The operators that are not treated alike.
 const (
-	Equals     Operator = "eq"
-	NotEquals  Operator = "neq"
-	Exists     Operator = "exists"
-	NotExists  Operator = "nexists"
-	MatchesRE  Operator = "matches"
-	Includes   Operator = "incl"
-	NotInclude Operator = "excl"
+	Equals    Operator = "eq"
+	NotEquals Operator = "neq"
+	Exists    Operator = "exists"
+	NotExists Operator = "nexists"
+	MatchesRE Operator = "matches"
 )
 
 // Trigger selects rules of a route.

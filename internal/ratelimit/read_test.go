@@ -56,10 +56,10 @@ func TestReadLimits(t *testing.T) {
 }
 
 func TestSecondsOfARate(t *testing.T) {
-	assert.Equal(t, int64(43200), Rate{Duration: 12, Unit: Hour}.Seconds()) // example 2
-	assert.Equal(t, int64(86400), Rate{Duration: 1, Unit: Day}.Seconds())   // example 7
-	assert.Equal(t, int64(60), Rate{Duration: 1, Unit: Minute}.Seconds())
-	assert.Equal(t, int64(9223372036854720000), Rate{Duration: 106751991167300, Unit: Day}.Seconds())
+	assert.Equal(t, int64(43200), Rate{Duration: 12, Unit: "hour"}.Seconds()) // example 2
+	assert.Equal(t, int64(86400), Rate{Duration: 1, Unit: "day"}.Seconds())   // example 7
+	assert.Equal(t, int64(60), Rate{Duration: 1, Unit: "minute"}.Seconds())
+	assert.Equal(t, int64(9223372036854720000), Rate{Duration: 106751991167300, Unit: "day"}.Seconds())
 }
 
 func TestIsRateLimit(t *testing.T) {

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,15 +119,12 @@ func conditionsOf(id string, l *Limit) []string {
 	return out
 }
 
-// operatorSymbols are the operators in the syntax of the rate limit service.
-var operatorSymbols = map[Operator]string{
-	Equals: "==", NotEquals: "!=", Exists: "exists", NotExists: "nexists",
-	MatchesRE: "matches", Includes: "incl", NotInclude: "excl",
-}
+// operatorSymbols are the operators that are written in another way by the rate limit service.
+var operatorSymbols = map[Operator]string{Equals: "==", NotEquals: "!="}
 
 // String returns the condition in the syntax of the rate limit service: `a.b != "x"`.
 func (c Condition) String() string {
-	text := c.Selector + " " + operatorSymbols[c.Operator]
+	text := c.Selector + " " + cmp.Or(operatorSymbols[c.Operator], string(c.Operator))
 	if c.Value == nil {
 		return text
 	}
