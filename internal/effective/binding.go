@@ -158,19 +158,15 @@ func (b *binder) bind(e *Effective) *Bound {
 		}
 		var route *ratelimit.Route
 		if l.Triggered { // else what the rules match does not matter
-			route = b.indexed(e.Path.Route)
+			if route = b.routes[e.Path.Route]; route == nil {
+				route = ratelimit.NewRoute(e.Path.Route)
+				b.routes[e.Path.Route] = route
+			}
 		}
 		binding = ratelimit.Bind(l.all, route, hosts)
 		b.bindings[at] = binding
 	}
 	return &Bound{l, binding, e}
-}
-
-func (b *binder) indexed(r *gateway.Route) *ratelimit.Route {
-	if b.routes[r] == nil {
-		b.routes[r] = ratelimit.NewRoute(r)
-	}
-	return b.routes[r]
 }
 
 func (b *binder) limitsOf(e *Effective) *limits {

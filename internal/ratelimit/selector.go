@@ -37,20 +37,20 @@ var names = map[string]*regexp.Regexp{
 
 // triggerFields are the fields of a trigger that match an attribute of the request.
 var triggerFields = map[string]string{
-	"method":  "triggers[].matches[].method",
-	"path":    "triggers[].matches[].path",
-	"headers": "triggers[].matches[].headers",
-	"query":   "triggers[].matches[].queryParams",
-	"host":    "triggers[].hostnames",
+	"context.request.http.method":  "triggers[].matches[].method",
+	"context.request.http.path":    "triggers[].matches[].path",
+	"context.request.http.headers": "triggers[].matches[].headers",
+	"context.request.http.query":   "triggers[].matches[].queryParams",
+	"context.request.http.host":    "triggers[].hostnames",
 }
 
 func triggerField(selector string) string {
-	name, ok := strings.CutPrefix(selector, "context.request.http.")
-	if !ok {
-		return ""
+	for path, in := range triggerFields {
+		if selector == path || strings.HasPrefix(selector, path+".") {
+			return in
+		}
 	}
-	name, _, _ = strings.Cut(name, ".")
-	return triggerFields[name]
+	return ""
 }
 
 // CheckCondition validates the selector of a condition. It may select what a counter
