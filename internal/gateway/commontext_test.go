@@ -98,7 +98,7 @@ func TestCommonTextOfRandomExpressions(t *testing.T) {
 // What stands for an expression that cannot be read is not shown.
 func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	c := regexCondition("(?=a).*")
-	value, d := meet(prefix("/a"), c, nil, partPath, &routerMemo{texts: &textMemo{}})
+	value, d := meet([]condition{prefix("/a"), c}, nil, partPath, &routerMemo{texts: &textMemo{}})
 	require.Equal(t, exists, d)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
 	assert.Equal(t, "/a/*", q.Path)

@@ -113,7 +113,7 @@ func (r *Router) reach(route *Route, rule int, at *ListenerMatch) Reach {
 
 // reachOf is reach for a match on one hostname.
 func (r *Router) reachOf(e Served) Reach {
-	q, _ := witness(e, e, nil, r.memo)
+	q, _ := witness(e, e, []*routeMatch{e.match}, nil, r.memo)
 	if q == nil {
 		return Reach{Reached: true}
 	}

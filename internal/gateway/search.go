@@ -9,6 +9,9 @@ import (
 // each match that competes with it.
 const stepsPerCompetitor = 32
 
+// fewSteps is how many matches it may look at in any case: about a millisecond.
+const fewSteps = 1 << 10
+
 // maxWork bounds the work of a search: about half a second, with 1 for a condition of a
 // match that a request is compared with.
 var maxWork = 1 << 22
@@ -48,7 +51,7 @@ func rulesOf(from, to Served) [2]Served {
 
 func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
 	s := &search{
-		before: before, after: after, limits: limits, yield: yield, byPolicies: make(map[stakeAt][]stakeGroup),
+		before: before, after: after, limits: limits, yield: yield, allowed: fewSteps, byPolicies: make(map[stakeAt][]stakeGroup),
 		unsearched: make(map[[2]Served]bool), servedAs: make(map[listenerKey][]string), within: make(map[withinKey][]string),
 	}
 	s.limits.Work = cmp.Or(limits.Work, new(int))
@@ -367,11 +370,9 @@ func (s *search) try(e, f Served) bool {
 		return true
 	}
 	var m Move
-	q, d := findRequest(e, f, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
-		if m = newMove(q, s.before, s.after); !m.From.Same(e) {
-			return m.From.match, false
-		}
-		return m.To.match, m.To.Same(f)
+	q, d := findRequest(e, f, nil, s.before.memo, func(q *Request) (by *routeMatch, ok bool) {
+		m = newMove(q, s.before, s.after)
+		return m.takenBy(e, f)
 	})
 	switch d {
 	case exists:

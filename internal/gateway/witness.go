@@ -20,6 +20,7 @@ type Move struct {
 	Unsearched bool
 
 	before, after *Router
+	beside        []*routeMatch // that the request meets as well, whatever serves it
 }
 
 // newMove returns where a request goes before and after a change.
@@ -69,7 +70,7 @@ func (r *Router) witnessesOf(e Served, other *Router, yield func(Move) bool) boo
 
 // served returns a request for a hostname that is served by a match.
 func (r *Router) served(e Served, hostname string) (*Request, existence) {
-	return findRequest(e, e, r.memo, func(q *Request) (by *routeMatch, ok bool) {
+	return findRequest(e, e, nil, r.memo, func(q *Request) (by *routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
 		return s.match, s.Same(e)
@@ -77,22 +78,22 @@ func (r *Router) served(e Served, hostname string) (*Request, existence) {
 }
 
 // maxRefinements is how many requests are tried for two matches.
-const maxRefinements = 8
+const maxRefinements = 32
 
-// findRequest returns a request that meets two matches and is wanted, nil if there is none.
-// wanted names the match that takes it instead.
+// findRequest returns a request that meets two matches, and some beside them, and is wanted, nil
+// if there is none. wanted names the match that takes it instead.
 //
 // The first request meets as few other matches as possible. It decides, but for regular
 // expressions: of their texts, those are looked for that do not meet what took the ones
 // before.
-func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
-	left := maxRefinements
+func findRequest(e, f Served, beside []*routeMatch, memo *routerMemo, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, existence) {
+	left, met := maxRefinements, append([]*routeMatch{e.match, f.match}, beside...)
 	var find func(unmet conditionsAt) (*Request, existence)
 	find = func(unmet conditionsAt) (*Request, existence) {
 		if left--; left < 0 {
 			return nil, unsearched
 		}
-		q, d := witness(e, f, unmet, memo)
+		q, d := witness(e, f, met, unmet, memo)
 		if q == nil {
 			return nil, d
 		}
@@ -101,7 +102,7 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *rou
 			return q, exists
 		}
 		d = missing
-		for at, c := range by.avoidable(e.match, f.match) {
+		for at, c := range by.avoidable(met) {
 			found, more := find(unmet.with(at, c))
 			if found != nil {
 				return found, exists
@@ -111,6 +112,70 @@ func findRequest(e, f Served, memo *routerMemo, wanted func(q *Request) (by *rou
 		return nil, d
 	}
 	return find(nil)
+}
+
+// maxBesideWork bounds the work of Beside, and besideCost is that of each request beside its
+// search: the readings are asked where it goes.
+const (
+	maxBesideWork = 1 << 19
+	besideCost    = 1 << 10
+)
+
+// Beside yields requests that move from one rule to another as that of the move does, and that
+// also meet a match which precedes what serves the request of the move by two other routers:
+// these, which are those of another reading, may have them elsewhere. work is what that costs,
+// and once it is too much, none is looked for.
+func (m *Move) Beside(before, after *Router, work *int) iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		if m.Request.Path == "" {
+			return // a connection
+		}
+		for _, r := range []*Router{before, after} {
+			by := r.Route(m.Request)
+			for _, o := range r.competitors(r.indexFor(m.Request), m.From.match) {
+				if *work++; *work > maxBesideWork {
+					return
+				}
+				if r.compare(o.Served, by) >= 0 || m.before.takesFrom(m.From, o.match, m.Request) || m.after.takesFrom(m.To, o.match, m.Request) {
+					continue
+				}
+				start := m.before.memo.work
+				other := m.meeting(o.match)
+				*work += besideCost + m.before.memo.work - start
+				if other.Request != nil && !yield(other) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// takesFrom reports whether a match serves all requests for the host of one that meet it and
+// another match.
+func (r *Router) takesFrom(s Served, m *routeMatch, q *Request) bool {
+	there := r.indexFor(q).find(m)
+	return there != nil && r.compare(there.Served, s) < 0
+}
+
+// meeting returns a move between the same rules, for the same host, of a request that meets one
+// more match. It has no request if there is none.
+func (m *Move) meeting(also *routeMatch) (out Move) {
+	beside := append(slices.Clip(m.beside), also)
+	q, _ := findRequest(m.From, m.To, beside, m.before.memo, func(q *Request) (by *routeMatch, ok bool) {
+		q.Host = m.Request.Host
+		out = newMove(q, m.before, m.after)
+		return out.takenBy(m.From, m.To)
+	})
+	out.Request, out.beside = q, beside
+	return out
+}
+
+// takenBy returns the match that takes the request of the move from two rules, and whether none does.
+func (m *Move) takenBy(from, to Served) (by *routeMatch, ok bool) {
+	if !m.From.Same(from) {
+		return m.From.match, false
+	}
+	return m.To.match, m.To.Same(to)
 }
 
 // conditionsAt are conditions on several parts of requests.
@@ -127,13 +192,16 @@ func (c conditionsAt) with(at conditionAt, one condition) conditionsAt {
 }
 
 // avoidable yields the conditions of a match that some requests do not meet although they
-// meet two others, since these have regular expressions there.
-func (m *routeMatch) avoidable(e, f *routeMatch) iter.Seq2[conditionAt, condition] {
+// meet others, since these have regular expressions there.
+func (m *routeMatch) avoidable(met []*routeMatch) iter.Seq2[conditionAt, condition] {
 	return func(yield func(conditionAt, condition) bool) {
 		if m == nil {
 			return
 		}
-		others := slices.Concat(e.parts(), f.parts())
+		var others []matchPart
+		for _, o := range met {
+			others = append(others, o.parts()...)
+		}
 		for _, p := range m.parts() {
 			regex, covered := false, false
 			for _, o := range others {
@@ -173,9 +241,9 @@ func (m *routeMatch) asPath() condition {
 	return regexCondition("/" + segment(m.service) + "/" + segment(m.method))
 }
 
-// witness returns the request that meets two matches, none of some conditions, and as few
-// other matches as possible, or nil.
-func witness(e, f Served, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
+// witness returns the request that is served by one of two rules and then the other, if it meets
+// some matches, none of some conditions, and as few other matches as possible, or nil.
+func witness(e, f Served, met []*routeMatch, unmet conditionsAt, memo *routerMemo) (q *Request, d existence) {
 	hostname, at := narrower(e, f).Hostname, e.Listener
 	if at.Listener.transport() == TransportTCP {
 		at = f.Listener // which may read more of the connection
@@ -184,83 +252,97 @@ func witness(e, f Served, unmet conditionsAt, memo *routerMemo) (q *Request, d e
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.Listener.Service == nil && !e.Route.readsRequests() && !f.Route.readsRequests() {
 		return q, exists // connections
 	}
-	if d = q.meetBoth(e.match, f.match, unmet, memo); d != exists {
+	if d = q.meetAll(met, unmet, memo); d != exists {
 		return nil, d
 	}
 	return q, exists
 }
 
-// meetBoth sets a request's path, method, headers and parameters to those that meet two
+// meetAll sets a request's path, method, headers and parameters to those that meet some
 // matches, none of some conditions, and as few other matches as possible.
-func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
-	if a.verb != "" && b.verb != "" && a.verb != b.verb {
-		return missing
+func (q *Request) meetAll(all []*routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
+	q.Method = freeVerb
+	var headers, params []namedConditions
+	for _, m := range all {
+		q.GRPC = q.GRPC || m.grpc
+		switch {
+		case q.Method == freeVerb && m.verb != "":
+			q.Method = m.verb
+		case m.verb != "" && m.verb != q.Method:
+			return missing
+		}
+		headers, params = append(headers, m.headers), append(params, m.params)
 	}
-	q.Method = a.verb + b.verb
-	switch {
-	case a.verb == b.verb && a.verb != "":
-		q.Method = a.verb
-	case q.Method == "" && (a.grpc || b.grpc):
+	if q.GRPC && q.Method == freeVerb {
 		q.Method = "POST"
-	case q.Method == "":
-		q.Method = freeVerb
 	}
-	if d = q.meetPaths(a, b, unmet, memo); d != exists {
+	if d = q.meetPaths(all, unmet, memo); d != exists {
 		return d
 	}
-	if q.Headers, d = meetNamed(a.headers, b.headers, partHeader, unmet, memo); d != exists {
+	if q.Headers, d = meetNamed(headers, partHeader, unmet, memo); d != exists {
 		return d
 	}
-	q.Query, d = meetNamed(a.params, b.params, partParam, unmet, memo)
+	q.Query, d = meetNamed(params, partParam, unmet, memo)
 	return d
 }
 
-// meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
+// meetPaths sets the path to one that meets the conditions of all matches.
+func (q *Request) meetPaths(all []*routeMatch, unmet conditionsAt, memo *routerMemo) (d existence) {
 	onPath := unmet[conditionAt{part: partPath}]
-	if !a.grpc && !b.grpc {
-		if q.Path, d = meet(a.path, b.path, onPath, partPath, memo); q.Path == "" {
+	meetPart := func(part string, of func(m *routeMatch) condition) (string, existence) {
+		var on []condition
+		for _, m := range all {
+			on = append(on, of(m))
+		}
+		return meet(on, unmet[conditionAt{part: part}], part, memo)
+	}
+	if !q.GRPC {
+		if q.Path, d = meetPart(partPath, func(m *routeMatch) condition { return m.path }); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
 		return d
 	}
-	q.GRPC = true
 	var service, method string
-	if service, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], partService, memo); d != exists {
+	if service, d = meetPart(partService, func(m *routeMatch) condition { return m.service }); d != exists {
 		return d
 	}
-	if method, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], partMethod, memo); d != exists {
+	if method, d = meetPart(partMethod, func(m *routeMatch) condition { return m.method }); d != exists {
 		return d
 	}
 	service, method = cmp.Or(service, freeSegment), cmp.Or(method, freeSegment)
 	paths := []string{"/" + service + "/" + method}
 	// of an HTTPRoute's match, the path decides which of the two are free
-	for _, m := range []*routeMatch{a, b} {
+	for _, m := range all {
 		if m.path.op != anyValue {
 			paths = append(paths, m.path.value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
 		}
 	}
 	takes := func(path string) bool {
 		q.Path = path
-		return a.takesPath(q) && b.takesPath(q) && !slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
+		return !slices.ContainsFunc(all, func(m *routeMatch) bool { return !m.takesPath(q) }) &&
+			!slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
 	}
 	if slices.ContainsFunc(paths, takes) {
 		return exists
 	}
-	path, d := meet(a.asPath(), b.asPath(), onPath, partPath, memo)
+	path, d := meetPart(partPath, (*routeMatch).asPath)
 	if d == exists && !takes(path) {
 		return unsearched
 	}
 	return d
 }
 
-// meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b namedConditions, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
-	for i, c := range slices.Concat(a, b) {
-		if i >= len(a) && a.on(c.name).op != anyValue {
+// meetNamed returns headers or parameters that meet the conditions of some matches.
+func meetNamed(all []namedConditions, part string, unmet conditionsAt, memo *routerMemo) (out []Field, d existence) {
+	for _, c := range slices.Concat(all...) {
+		if slices.ContainsFunc(out, func(f Field) bool { return f.Name == c.name }) {
 			continue // it was met
 		}
-		value, d := meet(a.on(c.name), b.on(c.name), unmet[conditionAt{part, c.name}], part, memo)
+		var on []condition
+		for _, named := range all {
+			on = append(on, named.on(c.name))
+		}
+		value, d := meet(on, unmet[conditionAt{part, c.name}], part, memo)
 		if d != exists {
 			return nil, d
 		}
@@ -269,36 +351,33 @@ func meetNamed(a, b namedConditions, part string, unmet conditionsAt, memo *rout
 	return out, exists
 }
 
-// meet returns a value that meets two conditions and none of others, and as few more as
+// meet returns a value that meets all of some conditions and none of others, and as few more as
 // possible. Only of regular expressions it may not be known.
-func meet(a, b condition, unmet []condition, part string, memo *routerMemo) (value string, d existence) {
-	if a.op > b.op {
-		a, b = b, a
+func meet(all, unmet []condition, part string, memo *routerMemo) (value string, d existence) {
+	meets := func(value string) bool {
+		return !slices.ContainsFunc(all, func(c condition) bool { return !c.meets(value) }) &&
+			!slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
 	}
-	free := func(value string) bool {
-		return !slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
-	}
-	switch {
-	case b.op == anyValue:
+	all = slices.DeleteFunc(all, func(c condition) bool { return c.op == anyValue })
+	if len(all) == 0 {
 		return "", exists
-	case b.op == exactly:
-		return b.value, existsIf(a.meets(b.value) && free(b.value))
-	case a.op == exactly:
-		if d = existsIf(b.meets(a.value) && free(a.value)); d == missing && b.unread {
+	}
+	first := slices.MinFunc(all, func(a, b condition) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(len(b.value), len(a.value)))
+	})
+	switch value = first.value + "/" + freeSegment; {
+	case first.op == exactly:
+		if d = existsIf(meets(first.value)); d == missing && slices.ContainsFunc(all, func(c condition) bool { return c.unread }) {
 			d = unread
 		}
-		return a.value, d
-	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
-		a, b = b, a
-	}
-	if b.op == underPrefix {
-		value = b.value + "/" + freeSegment
-		return value, existsIf(a.meets(b.value) && free(value))
-	}
-	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
+		return first.value, d
+	case first.op == underPrefix && meets(value):
 		return value, exists
+	case !slices.ContainsFunc(all, func(c condition) bool { return c.op == matchesRegex }):
+		return "", missing
+	default:
+		return memo.commonText(all, unmet, part)
 	}
-	return memo.commonText([]condition{a, b}, unmet, part)
 }
 
 // narrower returns the one of two matches that has the more specific hostname.

@@ -120,7 +120,7 @@ func (ev *overrides) servedMeanwhile(m flow) flow {
 	}
 	for r := range ev.routersOf(m.From.Listener.Gateway.Ref()).readings(m.From.Route) {
 		if to := r.after.Route(m.Request); to.Route != nil && r.before.Route(m.Request).Same(m.From) {
-			m.instead = append(m.instead, servedInstead{to, cmp.Or(r.why, unsureIsolation)})
+			m.instead = append(m.instead, servedInstead{to, cmp.Or(r.why, unsureIsolation), r})
 		}
 	}
 	if _, ok := ev.change.Object().(*gateway.Gateway); ok && len(m.instead) == 0 {

@@ -156,7 +156,7 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 	}
 	if s.unsure == "" {
 		var err error
-		if s.unsure, err = c.keptInstead(o, s.by); err != nil {
+		if s.by, s.unsure, err = c.keptInstead(o, s.by); err != nil {
 			return err
 		}
 	}
@@ -203,18 +203,30 @@ func (c *overrideCheck) keep(on *effective.Effective, policy *merge.Policy) {
 }
 
 // keptInstead says why an override of a path may be kept for the requests that a successor
-// takes over, "" if it is lost for them in every implementation.
-func (c *overrideCheck) keptInstead(o effective.Override, by flow) (string, error) {
+// takes over, "" if it is lost for some of them, which it returns, in every implementation.
+func (c *overrideCheck) keptInstead(o effective.Override, by flow) (lost flow, why string, err error) {
 	if by.unsure != "" {
-		return by.unsure, nil
+		return by, by.unsure, nil
 	}
 	for _, s := range by.instead {
 		kept, err := c.keptAt(o, s.Served)
-		if err != nil || kept {
-			return s.why, err
+		if err != nil {
+			return by, "", err
 		}
+		if !kept {
+			continue
+		}
+		if by.Request != nil && !by.To.Route.Awaited {
+			at := c.ev.routersOf(entryOf(&c.paths.Before.Path))
+			for m := range by.Beside(s.by.before, s.by.after, &c.ev.besideWork) {
+				if lost, why, err := c.keptInstead(o, at.flow(m, s.why)); err != nil || why == "" {
+					return lost, why, err
+				}
+			}
+		}
+		return by, s.why, nil
 	}
-	return "", nil
+	return by, "", nil
 }
 
 // keptAt reports whether an override of the path is kept for requests that a rule serves

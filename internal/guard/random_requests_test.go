@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // plainMatch is a match of a rule.
@@ -14,7 +15,19 @@ type plainMatch struct {
 	regex        *regexp.Regexp // nil for a prefix
 }
 
+// plainMatches has the matches that were read, by their text.
+var plainMatches sync.Map
+
 func readMatch(text string) plainMatch {
+	if m, ok := plainMatches.Load(text); ok {
+		return m.(plainMatch)
+	}
+	m := newPlainMatch(text)
+	plainMatches.Store(text, m)
+	return m
+}
+
+func newPlainMatch(text string) plainMatch {
 	text, get := strings.CutPrefix(text, "GET ")
 	text, header, _ := strings.Cut(text, " ")
 	text, regex := strings.CutPrefix(text, "~")
@@ -136,12 +149,15 @@ func serve(entries []plainEntry, q plainRequest, reading plainReading) plainServ
 					hostname = max(hostname, 2000*max(specific(h), specific(p.listener.Host))+btoi(reading.own)*specific(h))
 				}
 			}
+			if hostname < 0 {
+				continue
+			}
 			top = max(top, hostname)
 			on := p.plainPath
 			on.route = r
 			for on.rule = range r.Rules {
 				for _, text := range r.Rules[on.rule].Matches {
-					if m := readMatch(text); hostname >= 0 && m.takes(q) {
+					if m := readMatch(text); m.takes(q) {
 						met = append(met, candidate{on, m, hostname})
 					}
 				}
@@ -191,6 +207,7 @@ func (w plainWorld) traffic(requests []plainRequest, readings []plainReading) ma
 		}
 		list := make([][]plainServed, len(requests))
 		for i, q := range requests {
+			list[i] = make([]plainServed, 0, len(readings))
 			for _, reading := range readings {
 				list[i] = append(list[i], serve(entries, q, reading))
 			}
@@ -221,10 +238,10 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 		return false // a warning
 	}
 	self := slices.IndexFunc(paths, func(y plainPath) bool { return y.earlier(x) == x.name(x.rule) })
-	ends := false
-	is := c.is[x.gateway.key().String()]
+	kept, ends := self >= 0 && c.after.given(o, paths[self]), false
+	is, nowhere := c.is[x.gateway.key().String()], make([]plainServed, len(plainReadings))
 	for i, was := range c.was[x.gateway.key().String()] {
-		to := make([]plainServed, len(was))
+		to := nowhere[:len(was)]
 		if is != nil {
 			to = is[i]
 		}
@@ -242,7 +259,7 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 				continue
 			}
 			stays := self >= 0 && sameRuleAt(at.plainPath, paths[self])
-			if stays && !c.after.given(o, paths[self]) {
+			if stays && !kept {
 				return true
 			}
 			if stays && (o.level < atBackend || paths[self].isSent()) {

@@ -200,7 +200,7 @@ func (at *gatewayRouters) flow(m gateway.Move, why string) flow {
 			other = unsureRegex
 		}
 		if to.Route != nil && !to.Same(m.To) && r.before.Route(request).Same(m.From) {
-			out.instead = append(out.instead, servedInstead{to, other})
+			out.instead = append(out.instead, servedInstead{to, other, r})
 		}
 	}
 	return out

@@ -20,8 +20,8 @@ type requests struct {
 	moves    map[rulePlace][]flow // nil if the write cannot move any
 	stake    *stake               // nil until it is asked for
 	// work is what the search costs; unsureWork is that of requests that move in few
-	// implementations.
-	work, unsureWork int
+	// implementations, besideWork that of those that may move in all.
+	work, unsureWork, besideWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations
@@ -93,7 +93,8 @@ type flow struct {
 type servedInstead struct {
 	gateway.Served
 
-	why string // it may go there
+	why string  // it may go there
+	by  routing // that has it there
 }
 
 // shown returns what returns the request for people, nil where none is known.
