@@ -94,7 +94,7 @@ func GainedText(gained []GainedRules) string {
 }
 
 // ChangesSummary says how many effective policies change, with details, and what requests
-// lose that move to another route or rule, "" for nothing.
+// lose that move to another route, rule or listener, "" for nothing.
 func ChangesSummary(n int, details, moved string) string {
 	text := fmt.Sprintf("%d effective policies change", n)
 	switch {

@@ -25,7 +25,7 @@ type Verdict struct {
 	Lost []LostRules `json:"lost,omitempty"`
 	// Gained are the rules of policies that a route gets which is created.
 	Gained []GainedRules `json:"gained,omitempty"`
-	// Moved names the rules that requests lose which move to another route or rule, those that protect
+	// Moved names the rules that requests lose which move to another route, rule or listener, those that protect
 	// first. Both paths may keep their rules.
 	Moved []string `json:"moved,omitempty"`
 	// DryRun is true if the API server evaluated the change in a dry run: Changes are not
@@ -33,13 +33,13 @@ type Verdict struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// MovedText says what requests lose that move to another route or rule, "" for nothing.
+// MovedText says what requests lose that move to another route, rule or listener, "" for nothing.
 func (v Verdict) MovedText() string {
 	if len(v.Moved) > 0 {
-		return "requests that move to another route or rule lose " + NamesText(v.Moved)
+		return "requests that move to another route, rule or listener lose " + NamesText(v.Moved)
 	}
 	if slices.ContainsFunc(slices.Concat(v.Reasons, v.Warnings), func(r Reason) bool { return r.Code == ReasonRulesLost && r.Request != "" }) {
-		return "requests that move to another route or rule get other rules"
+		return "requests that move to another route, rule or listener get other rules"
 	}
 	return ""
 }

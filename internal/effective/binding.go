@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
-
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
@@ -160,19 +158,15 @@ func (b *binder) bind(e *Effective) *Bound {
 		}
 		var route *ratelimit.Route
 		if l.Triggered { // else what the rules match does not matter
-			route = b.indexed(e.Path.Route)
+			if route = b.routes[e.Path.Route]; route == nil {
+				route = ratelimit.NewRoute(e.Path.Route)
+				b.routes[e.Path.Route] = route
+			}
 		}
 		binding = ratelimit.Bind(l.all, route, hosts)
 		b.bindings[at] = binding
 	}
 	return &Bound{l, binding, e}
-}
-
-func (b *binder) indexed(r *gateway.Route) *ratelimit.Route {
-	if b.routes[r] == nil {
-		b.routes[r] = ratelimit.NewRoute(r)
-	}
-	return b.routes[r]
 }
 
 func (b *binder) limitsOf(e *Effective) *limits {
@@ -203,7 +197,7 @@ func (b *binder) limit(name string, r *merge.Rule) *ratelimit.Limit {
 		return l
 	}
 	if value := merge.Plain(r.Value); ratelimit.IsRateLimit(value) {
-		l, _ = ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value) // nil if its policy is invalid
+		l = ratelimit.Decode(name, value)
 	}
 	if b.read == nil {
 		b.read = make(map[*merge.Rule]*ratelimit.Limit)

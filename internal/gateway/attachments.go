@@ -153,8 +153,8 @@ func (r *attachments) attached(l *ListenerMatch, route *Route) bool {
 	return l.Accepts(route, namespaceLabels)
 }
 
-// listenersOf yields the listeners that accept a route.
-func (r *attachments) listenersOf(route *Route) iter.Seq[*ListenerMatch] {
+// ListenersOf yields the listeners that accept a route.
+func (r *attachments) ListenersOf(route *Route) iter.Seq[*ListenerMatch] {
 	return func(yield func(*ListenerMatch) bool) {
 		for i := range r.listeners {
 			if l := &r.listeners[i]; r.attached(l, route) && !yield(l) {
@@ -168,7 +168,7 @@ func (r *attachments) listenersOf(route *Route) iter.Seq[*ListenerMatch] {
 // rule.
 func (r *attachments) CountPaths(route *Route) int {
 	n := 0
-	for range r.listenersOf(route) {
+	for range r.ListenersOf(route) {
 		n += max(1, len(route.Rules))
 	}
 	return n

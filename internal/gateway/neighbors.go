@@ -45,7 +45,7 @@ func (r *attachments) HostnamesTie(route *Route) bool {
 // of the route there and less specific ones.
 func (r *attachments) beside(route *Route) iter.Seq2[*ListenerMatch, string] {
 	return func(yield func(*ListenerMatch, string) bool) {
-		for l := range r.listenersOf(route) {
+		for l := range r.ListenersOf(route) {
 			for _, hostname := range l.hostnames(route) {
 				chain := hostnamesFor(hostname)
 				for i := range r.listeners {
@@ -118,7 +118,7 @@ func (r *attachments) OtherKinds(route *Route, others func(parent api.Ref) iter.
 	var out []*Route
 	seen := make(map[*Route]bool)
 	left := maxRivalMatches
-	for l := range r.listenersOf(route) {
+	for l := range r.ListenersOf(route) {
 		for o := range others(l.Parent()) {
 			if left--; left < 0 {
 				return out

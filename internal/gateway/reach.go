@@ -171,7 +171,7 @@ func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
 			out = Reach{Conflict: &c.with}
 		}
 	}
-	for l := range r.listenersOf(route) {
+	for l := range r.ListenersOf(route) {
 		x := r.reach(route, rule, l)
 		if x.Elsewhere || x.Reached && !x.Isolated {
 			return Reach{Reached: true}

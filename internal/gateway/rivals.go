@@ -93,7 +93,7 @@ func (r *Router) ownsHosts(route *Route) bool {
 func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 	var own map[uint64][]int // rules by match
 	left, first := maxRivalMatches, true
-	for l := range r.listenersOf(route) {
+	for l := range r.ListenersOf(route) {
 		if first {
 			first = false
 			for _, v := range ownRivals(l, route) {
@@ -133,7 +133,7 @@ func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
 	return func(yield func(*Route) bool) {
 		left, own, hosts := maxRivalMatches, make(map[int32][]string), r.places()
-		for l := range r.listenersOf(route) {
+		for l := range r.ListenersOf(route) {
 			own[l.Listener.Port] = append(own[l.Listener.Port], hosts.remaining(l, l.hostnames(route))...)
 		}
 		for i := range r.listeners {

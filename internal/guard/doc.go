@@ -23,7 +23,7 @@
 //   - terminating, overrideweakened, overridelosses, overridecheck, overridereport,
 //     otherpaths, awaited: type overrides
 //   - one file or two for each other reason: policy, object, detached, toomany, unreached,
-//     overriddentally and overridden, ruleslosttext, ruleslost and movedrules,
+//     overriddentally and overridden, ruleslosttext, ruleslost, movedrules and leftlisteners,
 //     constraintinputs, constraintcheck and requirementunmet, schema, ratelimitchange,
 //     ratelimitown and ratelimits
 //   - evaluation, nopath, pair: the evaluation of the paths, type evaluation

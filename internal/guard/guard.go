@@ -65,7 +65,7 @@ type Decision struct {
 	// Lost are the rules that paths lose, Gained those that a new route gets.
 	Lost   []api.LostRules
 	Gained []api.GainedRules
-	// Moved names the rules that requests lose which move to another route or rule.
+	// Moved names the rules that requests lose which move to another route, rule or listener.
 	Moved []string
 	// After is the view as it would be after the change.
 	After *snapshot.View
@@ -194,6 +194,9 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 	}
 	if err := ev.ruleLosses.findMoved(); err != nil {
 		return fmt.Errorf("find the requests that lose rules: %w", err)
+	}
+	if err := ev.ruleLosses.findLeft(); err != nil {
+		return fmt.Errorf("find the rules that a route leaves behind: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type ruleLosses struct {
 	tally[ruleLossKey, ruleLoss]
 
 	prev []*ruleLoss // of the previous pair
-	// moved names the rules that requests lose which move to another route or rule.
+	// moved names the rules that requests lose which move to another route, rule or listener.
 	moved []string
 	// followed are the pairs of paths whose rules were compared since one of them begins or
 	// ends.
@@ -65,6 +65,7 @@ type ruleLoss struct {
 	namespaces set[string]
 	request    *gateway.Request // that moves, and loses the rules
 	unread     string           // why the policy is not read any more, if that is the cause
+	left       bool             // the route leaves the listener that has them
 }
 
 func (l *ruleLoss) addPath(p *effective.Pair) {
@@ -211,7 +212,7 @@ func (ev *ruleLosses) reportAll() {
 	losses := ev.sorted(compareLosses)
 	for _, l := range losses {
 		for _, r := range eachName(l.rules, true) {
-			if l.moved && !slices.Contains(ev.moved, r.name) {
+			if (l.moved || l.left) && !slices.Contains(ev.moved, r.name) {
 				ev.moved = append(ev.moved, r.name)
 			}
 		}
@@ -222,7 +223,7 @@ func (ev *ruleLosses) reportAll() {
 			kind = nil // a warning, whatever its action
 		}
 		ev.reportForKind(kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
-		if !l.moved {
+		if !l.moved && !l.left {
 			ev.blast.reported(l.kind.Ref(), l.paths)
 		}
 	}
@@ -297,7 +298,7 @@ func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 
 // onPaths says on how many paths rules are lost; "" where requests lose them.
 func (l *ruleLoss) onPaths() string {
-	if l.moved {
+	if l.moved || l.left {
 		return ""
 	}
 	on := " on " + api.Plural(l.paths, "path")

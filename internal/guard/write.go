@@ -23,7 +23,7 @@ type write struct {
 	// dependent are the kinds that depend on the kind of the policy that is written, or are deleted
 	// with it.
 	dependent []api.PolicyKind
-	budget      *effective.Budget
+	budget    *effective.Budget
 	// deletedWithOwner is set if the policies are not edited by the write itself: they would be
 	// deleted with a new owner.
 	deletedWithOwner bool

@@ -410,7 +410,7 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 			place = place.Child(segment)
 		}
 		r.policy.Binds = true
-		_, value, errs := r.limits.Read(place, name, rule.Value)
+		value, errs := r.limits.Validate(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
 		if len(errs) == 0 {
 			rule.Value = value

@@ -70,7 +70,7 @@ func (r *Route) selectedBy(t *Trigger, hosts []string) TriggerMatch {
 		out.matches.Set(r.allMatches)
 	}
 	for m := range t.Matches {
-		has := r.matchesWith(t.Matches[m].criteria)
+		has := r.matchesWith(t.Matches[m].Criteria)
 		out.Found[m] = has.Sign() > 0
 		out.matches.Or(out.matches, has)
 	}

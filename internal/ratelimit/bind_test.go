@@ -29,7 +29,7 @@ func limitsOf(t *testing.T, all ...string) []*Limit {
 	t.Helper()
 	var out []*Limit
 	for i := 0; i < len(all); i += 2 {
-		l, errs := Read(at, all[i], decoded(t, "rates: [{limit: 5, unit: second}]\ntriggers: "+all[i+1]))
+		l, errs := read(at, all[i], decoded(t, "rates: [{limit: 5, unit: second}]\ntriggers: "+all[i+1]))
 		require.Empty(t, errs, all[i+1])
 		out = append(out, l)
 	}

@@ -20,15 +20,15 @@ func TestBudget(t *testing.T) {
 	kib := strings.Repeat("a", 1024)
 	limits := field.NewPath("limits")
 	b := new(Budget)
-	_, _, errs := b.Read(limits.Key("a"), "a", withPatterns(32, kib))
+	_, errs := b.Validate(limits.Key("a"), "a", withPatterns(32, kib))
 	assert.Empty(t, errs)
-	_, _, errs = b.Read(limits.Key("b"), "b", withPatterns(32, kib))
+	_, errs = b.Validate(limits.Key("b"), "b", withPatterns(32, kib))
 	assert.Empty(t, errs, "64 KiB in all")
-	_, _, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is parsed
+	_, errs = b.Validate(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is parsed
 	assert.Equal(t, field.ErrorList{field.Invalid(limits.Key("c").Child("when").Index(0).Child("value"), "[",
 		"all regular expressions of a policy must have at most 65536 bytes together; move limits to another policy")}, errs)
-	_, _, errs = b.Read(limits.Key("d"), "d", withPatterns(0, ""))
+	_, errs = b.Validate(limits.Key("d"), "d", withPatterns(0, ""))
 	assert.Empty(t, errs, "one without expressions takes nothing")
-	_, errs = Read(limits.Key("c"), "c", withPatterns(1, "a*"))
+	_, errs = read(limits.Key("c"), "c", withPatterns(1, "a*"))
 	assert.Empty(t, errs, "another policy has its own")
 }

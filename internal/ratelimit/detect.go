@@ -12,7 +12,7 @@ import (
 // window, counters with an expression and conditions with a predicate.
 //
 // It is true for a list of such limits too: two of the RFC's examples are lists, and
-// Read returns an error for them.
+// Validate returns an error for them.
 func IsRateLimit(value any) bool {
 	if list, ok := value.([]any); ok {
 		return slices.ContainsFunc(list, isLimit)
@@ -21,10 +21,7 @@ func IsRateLimit(value any) bool {
 }
 
 func isLimit(value any) bool {
-	limit, ok := value.(map[string]any)
-	if !ok {
-		return false
-	}
+	limit, _ := value.(map[string]any)
 	counters, _ := limit["counters"].([]any)
 	return hasAny(limit, "triggers") ||
 		anyHas(limit["rates"], "unit", "duration") || anyHas(limit["when"], "selector") ||

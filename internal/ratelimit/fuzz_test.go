@@ -10,9 +10,9 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// No JSON makes Read panic. A valid limit has rates of positive durations, valid
+// No JSON makes Validate panic. A valid limit has rates of positive durations, valid
 // selectors, and triggers with matches or hostnames.
-func FuzzRead(f *testing.F) {
+func FuzzValidate(f *testing.F) {
 	for _, text := range []string{
 		`{"rates":[{"limit":5,"unit":"second"}]}`,
 		`{"rates":[{"limit":1e3,"duration":2.0,"unit":"day"}],"counters":["auth.identity.username"]}`,
@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 			return // not JSON
 		}
 		IsRateLimit(value)
-		limit, errs := Read(field.NewPath("spec").Key(name), name, value)
+		limit, errs := read(field.NewPath("spec").Key(name), name, value)
 		if (limit == nil) == (len(errs) == 0) {
 			t.Fatalf("a limit and errors, or neither: %v", errs)
 		}

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestReadInvalidLimits(t *testing.T) {
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
-			limit, errs := Read(at, "a", decoded(t, row.Text))
+			limit, errs := read(at, "a", decoded(t, row.Text))
 			assert.Nil(t, limit)
 			assert.Equal(t, row.Want, messages.List(t, errs))
 		})
@@ -81,14 +80,14 @@ func TestReadTooLargeLimits(t *testing.T) {
 			[]string{"spec.limits[a]." + long(100) + "…: Forbidden"}},
 		"one that is cut between letters": {map[string]any{"a" + strings.Repeat("é", 60): true},
 			[]string{"spec.limits[a].a" + strings.Repeat("é", 49) + "…: Forbidden"}},
-		"a number that is none": {map[string]any{"rates": []any{map[string]any{"limit": math.NaN(), "unit": "day"}}},
-			[]string{"spec.limits[a].rates[0].limit: Invalid value: NaN"}},
+		"a value that is cut": {map[string]any{"counters": []any{"x." + long(1000)}},
+			[]string{`spec.limits[a].counters[0]: Invalid value: "x.` + long(98) + `…"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.fields["rates"] == nil {
 				c.fields["rates"] = []any{one}
 			}
-			limit, errs := Read(at, "a", c.fields)
+			limit, errs := read(at, "a", c.fields)
 			assert.Nil(t, limit)
 			assert.Equal(t, c.want, messages.List(t, errs))
 		})
@@ -97,7 +96,7 @@ func TestReadTooLargeLimits(t *testing.T) {
 
 func TestReadLargestLimits(t *testing.T) {
 	condition := map[string]any{"selector": "auth.a", "operator": "eq", "value": strings.Repeat("a", 1024)}
-	limit, errs := Read(at, "a", map[string]any{
+	limit, errs := read(at, "a", map[string]any{
 		"rates": repeated(map[string]any{"limit": int64(1), "unit": "second"}, 64), "when": repeated(condition, 64),
 	})
 	assert.Empty(t, errs)
@@ -113,14 +112,14 @@ func TestReadLimitName(t *testing.T) {
 	}{
 		"an empty one":            {"", []string{`spec.limits[a]: Invalid value: ""`}},
 		"one of spaces":           {" ", []string{`spec.limits[a]: Invalid value: " "`}},
-		"one that is too long":    {text, []string{`spec.limits[a]: Too long`}},
+		"one that is too long":    {text, []string{`spec.limits[a]: Invalid value: "` + text[:100] + `…"`}},
 		"one with a line feed":    {"a\nb", []string{`spec.limits[a]: Invalid value: "a\nb"`}},
 		"one with all the rest":   {`a "b"/c.d é`, nil},
 		"one of the RFC":          {"toysOrAssetsPerUsername", nil},
 		"one of the most letters": {text[1:], nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, errs := Read(at, c.name, decoded(t, rate))
+			_, errs := read(at, c.name, decoded(t, rate))
 			assert.Equal(t, c.want, messages.List(t, errs))
 		})
 	}

@@ -38,7 +38,7 @@ func NearestOf(routes []*Route, m *Match, most int) []NearMatch {
 				if _, known := distances[text]; known || had.Path == nil { // without a path it has no criteria
 					continue
 				}
-				a, b := differingParts(stated, gateway.HTTPMatchText(m.criteriaOf(had)))
+				a, b := differingParts(stated, gateway.HTTPMatchText(m.criteriaOf(&had)))
 				if pairs -= len(a) * len(b); pairs >= 0 {
 					distances[text] = editdistance.Between(a, b)
 					all = append(all, NearMatch{i, rule, text})
@@ -52,22 +52,21 @@ func NearestOf(routes []*Route, m *Match, most int) []NearMatch {
 
 // criteriaOf returns another match without what this one does not state. Another type of
 // path is no difference.
-func (m *Match) criteriaOf(had gatewayv1.HTTPRouteMatch) *gatewayv1.HTTPRouteMatch {
-	if m.Path == nil {
-		had.Path = nil
-	} else {
-		had.Path = &gatewayv1.HTTPPathMatch{Type: m.Path.Type, Value: had.Path.Value}
+func (m *Match) criteriaOf(had *gatewayv1.HTTPRouteMatch) *gatewayv1.HTTPRouteMatch {
+	var out gatewayv1.HTTPRouteMatch
+	if m.Path != nil {
+		out.Path = &gatewayv1.HTTPPathMatch{Type: m.Path.Type, Value: had.Path.Value}
 	}
-	if m.Method == nil {
-		had.Method = nil
+	if m.Method != nil {
+		out.Method = had.Method
 	}
-	if len(m.Headers) == 0 {
-		had.Headers = nil
+	if len(m.Headers) > 0 {
+		out.Headers = had.Headers
 	}
-	if len(m.QueryParams) == 0 {
-		had.QueryParams = nil
+	if len(m.QueryParams) > 0 {
+		out.QueryParams = had.QueryParams
 	}
-	return &had
+	return &out
 }
 
 // differingParts returns two texts without their common prefix and suffix, as far as they

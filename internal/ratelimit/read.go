@@ -1,159 +1,178 @@
 package ratelimit
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/decode"
+	"overrule.dev/overrule/internal/gateway"
 )
 
-// Read reads a limit from decoded JSON: maps, lists, strings, booleans, int64 and
-// float64. It is strict, and returns all errors, with field paths below at; the limit
-// is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
-// headers, query parameters and hostnames are those of Gateway API, with its defaults.
-func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
-	limit, _, errs := new(Budget).Read(at, name, value)
-	return limit, errs
-}
-
-// Read reads a limit as the function Read does, charges it to the budget, and returns it
-// as the function Defaulted does, too.
-func (b *Budget) Read(at *field.Path, name string, value any) (limit *Limit, defaulted any, errs field.ErrorList) {
-	r := &reader{budget: b}
-	defaulted = Defaulted(value)
-	if limit = r.limit(at, name, defaulted); len(r.errs) > 0 {
-		return nil, defaulted, r.errs
-	}
-	return limit, defaulted, nil
-}
-
-func (r *reader) limit(at *field.Path, name string, value any) *Limit {
-	r.name(at, name)
-	if _, ok := value.([]any); ok {
-		r.addError(field.TypeInvalid(at, typeName(value), "must be an object, not a list; remove the dash before its first field"))
-		return nil
-	}
-	fields, ok := r.object(at, value, limitFields)
+// Validate validates a limit: decoded JSON of maps, lists, strings, booleans, int64 and
+// float64. It returns the limit with its defaults, and all errors, with field paths below at:
+// those of the schema, or if there are none the others. Regular expressions are charged to the
+// budget. Paths, headers, query parameters and hostnames are those of Gateway API.
+func (b *Budget) Validate(at *field.Path, name string, value any) (defaulted any, errs field.ErrorList) {
+	limit, ok := value.(map[string]any)
 	if !ok {
-		return nil
+		return value, field.ErrorList{field.TypeInvalid(at, decode.TypeName(value), "must be an object, and not a list: remove the dash before its first field")}
 	}
-	return &Limit{
-		Name:     name,
-		Rates:    r.rates(at.Child("rates"), fields["rates"]),
-		Counters: listOf(r, at.Child("counters"), fields["counters"], maxItems, r.distinct(r.counter)),
-		When:     listOf(r, at.Child("when"), fields["when"], maxItems, r.condition),
-		Triggers: listOf(r, at.Child("triggers"), fields["triggers"], maxItems, r.trigger),
+	limit = withDefaults(limit)
+	v := validator{budget: b}
+	if v.object(at, limitSchema(), limit); len(v.errs) == 0 {
+		v.limit(at, Decode(name, limit))
 	}
-}
-
-// name validates the name of the limit, which becomes a part of its descriptor.
-func (r *reader) name(at *field.Path, name string) {
-	const maxLimitNameLength = 253
-	switch {
-	case strings.TrimSpace(name) == "":
-		r.addError(field.Invalid(at, name, "the name of a limit must not be empty"))
-	case len(name) > maxLimitNameLength:
-		r.addError(field.TooLong(at, "", maxLimitNameLength))
-	case strings.ContainsFunc(name, unicode.IsControl):
-		r.addError(field.Invalid(at, name, "the name of a limit must not contain control characters"))
-	}
-}
-
-func (r *reader) rates(at *field.Path, value any) []Rate {
-	before := len(r.errs)
-	rates := listOf(r, at, value, maxItems, r.rate)
-	if len(rates) == 0 && len(r.errs) == before {
-		r.addError(field.Required(at, "set at least one rate, such as rates: [{limit: 5, unit: second}]"))
-	}
-	return rates
-}
-
-func (r *reader) rate(at *field.Path, value any) (rate Rate) {
-	fields, ok := r.object(at, value, rateFields)
-	if !ok {
-		return rate
-	}
-	if fields["limit"] == nil {
-		r.addError(field.Required(at.Child("limit"), "set the maximum number of requests, at least 1"))
-	} else {
-		rate.Limit = r.positive(at.Child("limit"), fields["limit"])
-	}
-	rate.Duration = r.positive(at.Child("duration"), fields["duration"])
-	rate.Unit = oneOf(r, at.Child("unit"), fields["unit"], Units)
-	if seconds := secondsOf[rate.Unit]; seconds > 0 && rate.Duration > math.MaxInt64/seconds {
-		r.addError(field.Invalid(at.Child("duration"), rate.Duration,
-			fmt.Sprintf("must be at most %d for unit %s, so that the seconds fit in 64 bits", math.MaxInt64/seconds, rate.Unit)))
-	}
-	return rate
-}
-
-func (r *reader) counter(at *field.Path, value any) string {
-	if _, ok := value.(map[string]any); ok {
-		r.addError(field.TypeInvalid(at, typeName(value), "must be a selector, such as auth.identity.username"))
-		return ""
-	}
-	return r.selector(at, value, CheckCounter)
-}
-
-func (r *reader) selector(at *field.Path, value any, check func(string) error) string {
-	selector, ok := r.text(at, value, maxTextLength)
-	if !ok {
-		return ""
-	}
-	if err := check(selector); err != nil {
-		r.addError(field.Invalid(at, truncate(selector), err.Error()))
-		return ""
-	}
-	return selector
-}
-
-func (r *reader) condition(at *field.Path, value any) (c Condition) {
-	fields, ok := r.object(at, value, conditionFields)
-	if !ok {
-		return c
-	}
-	if fields["selector"] == nil {
-		r.addError(field.Required(at.Child("selector"), "set a selector, such as auth.identity.username"))
-	} else {
-		c.Selector = r.selector(at.Child("selector"), fields["selector"], CheckCondition)
-	}
-	if c.Operator = oneOf(r, at.Child("operator"), fields["operator"], Operators); c.Operator != "" {
-		c.Value = r.operand(at.Child("value"), c.Operator, fields["value"])
-	}
-	return c
-}
-
-// operand reads the value that the operator compares with.
-func (r *reader) operand(at *field.Path, operator Operator, value any) string {
-	if operator == Exists || operator == NotExists {
-		if value != nil {
-			r.addError(field.Forbidden(at, "must not be set for operator "+string(operator)))
+	for _, err := range v.errs {
+		if text, ok := err.BadValue.(string); ok {
+			err.BadValue = truncate(text)
 		}
-		return ""
 	}
-	if value == nil {
-		r.addError(field.Required(at, "must be set for operator "+string(operator)))
-		return ""
-	}
-	text, _ := r.text(at, value, maxTextLength)
-	if operator == MatchesRE {
-		r.pattern(at, text)
-	}
-	return text
+	return limit, v.errs
 }
 
-func (r *reader) trigger(at *field.Path, value any) (trigger Trigger) {
-	before := len(r.errs)
-	fields, ok := r.object(at, value, triggerObjectFields)
-	if !ok {
-		return trigger
+// withDefaults returns a copy of a limit with the defaults of the RFC and of Gateway API
+// set, as the API server stores it: a limit from a file then equals the stored one.
+// The limit is not edited.
+func withDefaults(limit map[string]any) map[string]any {
+	limit = runtime.DeepCopyJSON(limit)
+	for _, rate := range decode.Objects(limit["rates"]) {
+		if rate["duration"] == nil {
+			rate["duration"] = int64(1)
+		}
 	}
-	trigger.Matches = listOf(r, at.Child("matches"), fields["matches"], maxItems, r.match)
-	trigger.Hostnames = listOf(r, at.Child("hostnames"), fields["hostnames"], maxItems, r.distinct(r.hostname))
-	if len(trigger.Matches) == 0 && len(trigger.Hostnames) == 0 && len(r.errs) == before {
-		r.addError(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
+	for _, trigger := range decode.Objects(limit["triggers"]) {
+		for _, match := range decode.Objects(trigger["matches"]) {
+			gateway.DefaultHTTPMatch(match)
+		}
 	}
-	return trigger
+	return limit
+}
+
+// Decode returns a limit that Validate returned without errors, nil for any other value.
+func Decode(name string, defaulted any) *Limit {
+	fields, _ := defaulted.(map[string]any)
+	out := new(Limit)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, out); err != nil {
+		return nil
+	}
+	out.Name = name
+	for _, t := range out.Triggers {
+		for i := range t.Matches {
+			t.Matches[i].Criteria = criteria(&t.Matches[i].HTTPRouteMatch)
+		}
+		for i, host := range t.Hostnames {
+			t.Hostnames[i] = strings.ToLower(host)
+		}
+	}
+	return out
+}
+
+// validator validates a limit, and collects the errors.
+type validator struct {
+	errs   field.ErrorList
+	budget *Budget // of the policy
+}
+
+func (v *validator) add(err *field.Error) { v.errs = append(v.errs, err) }
+
+func (v *validator) invalid(at *field.Path, value any, format string, args ...any) {
+	v.add(field.Invalid(at, value, fmt.Sprintf(format, args...)))
+}
+
+func (v *validator) limit(at *field.Path, l *Limit) {
+	// the name becomes a part of the descriptor
+	const maxLimitNameLength = 253
+	if strings.TrimSpace(l.Name) == "" || len(l.Name) > maxLimitNameLength || strings.ContainsFunc(l.Name, unicode.IsControl) {
+		v.invalid(at, l.Name, "the name of a limit must have 1 to %d bytes, not all of them spaces, and no control characters", maxLimitNameLength)
+	}
+	for i, r := range l.Rates {
+		if longest := math.MaxInt64 / secondsOf[r.Unit]; r.Duration > longest {
+			v.invalid(at.Child("rates").Index(i).Child("duration"), r.Duration,
+				"must be at most %d for unit %s, so that the seconds fit in 64 bits", longest, r.Unit)
+		}
+	}
+	v.distinct(at.Child("counters"), l.Counters)
+	for i := range l.When {
+		v.condition(at.Child("when").Index(i), &l.When[i])
+	}
+	for i := range l.Triggers {
+		v.trigger(at.Child("triggers").Index(i), &l.Triggers[i])
+	}
+}
+
+func (v *validator) distinct(at *field.Path, all []string) {
+	for i, text := range all {
+		if slices.Contains(all[:i], text) {
+			v.add(field.Duplicate(at.Index(i), text))
+		}
+	}
+}
+
+func (v *validator) condition(at *field.Path, c *Condition) {
+	compares := c.Operator != Exists && c.Operator != NotExists
+	switch value := at.Child("value"); {
+	case compares && c.Value == nil:
+		v.add(field.Required(value, "must be set for operator "+string(c.Operator)))
+	case !compares && c.Value != nil:
+		v.add(field.Forbidden(value, "must not be set for operator "+string(c.Operator)))
+	case c.Operator == MatchesRE:
+		v.pattern(value, *c.Value)
+	}
+}
+
+func (v *validator) trigger(at *field.Path, t *Trigger) {
+	if len(t.Matches) == 0 && len(t.Hostnames) == 0 {
+		v.add(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
+	}
+	for i := range t.Matches {
+		v.match(at.Child("matches").Index(i), &t.Matches[i])
+	}
+	v.distinct(at.Child("hostnames"), t.Hostnames)
+}
+
+// formats are those of the schema.
+var formats = map[string]func(string) error{
+	"counter":   CheckCounter,
+	"condition": CheckCondition,
+	"hostname": func(text string) error {
+		_, err := netip.ParseAddr(text)
+		if err == nil || len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimPrefix(text, "*.")))) > 0 {
+			return errors.New("must be a hostname such as games.example.com or *.example.com, not an IP address, and without a scheme, a port or a path")
+		}
+		return nil
+	},
+}
+
+var (
+	notInPath = regexp.MustCompile(`//|/\.\.?(?:/|$)|%2[fF]`)
+	pathChars = regexp.MustCompile(`^/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*$`)
+)
+
+func (v *validator) match(at *field.Path, m *Match) {
+	if p := m.Path; p != nil && *p.Type == gatewayv1.PathMatchRegularExpression {
+		v.pattern(at.Child("path", "value"), *p.Value)
+	} else if p != nil && (!pathChars.MatchString(*p.Value) || notInPath.MatchString(*p.Value)) { // no rule of a route can have it
+		v.invalid(at.Child("path", "value"), *p.Value, "must be an absolute path, percent-encoded, without //, /./, /../ and %%2F")
+	}
+	for i, h := range m.Headers {
+		if *h.Type == gatewayv1.HeaderMatchRegularExpression {
+			v.pattern(at.Child("headers").Index(i).Child("value"), h.Value)
+		}
+	}
+	for i, q := range m.QueryParams {
+		if *q.Type == gatewayv1.QueryParamMatchRegularExpression {
+			v.pattern(at.Child("queryParams").Index(i).Child("value"), q.Value)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +24,16 @@ func decoded(t *testing.T, text string) any {
 	return value
 }
 
+// read validates and decodes a limit. The errors are sorted.
+func read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
+	defaulted, errs := new(Budget).Validate(at, name, value)
+	if len(errs) > 0 {
+		slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, errs
+	}
+	return Decode(name, defaulted), nil
+}
+
 var at = field.NewPath("spec", "limits").Key("a")
 
 func TestReadLimits(t *testing.T) {
@@ -31,11 +43,11 @@ func TestReadLimits(t *testing.T) {
 	}](t, "testdata/tables/read-limits.yaml") {
 		t.Run(name, func(t *testing.T) {
 			c.Want.Name = "a"
-			got, errs := Read(at, "a", decoded(t, c.Text))
+			got, errs := read(at, "a", decoded(t, c.Text))
 			assert.Empty(t, errs)
 			for _, trigger := range got.Triggers {
 				for m := range trigger.Matches {
-					trigger.Matches[m].criteria = nil // the random worlds hold these
+					trigger.Matches[m].Criteria = nil // the random worlds hold these
 				}
 			}
 			assert.Equal(t, &c.Want, got)
@@ -44,10 +56,10 @@ func TestReadLimits(t *testing.T) {
 }
 
 func TestSecondsOfARate(t *testing.T) {
-	assert.Equal(t, int64(43200), Rate{Duration: 12, Unit: Hour}.Seconds()) // example 2
-	assert.Equal(t, int64(86400), Rate{Duration: 1, Unit: Day}.Seconds())   // example 7
-	assert.Equal(t, int64(60), Rate{Duration: 1, Unit: Minute}.Seconds())
-	assert.Equal(t, int64(9223372036854720000), Rate{Duration: 106751991167300, Unit: Day}.Seconds())
+	assert.Equal(t, int64(43200), Rate{Duration: 12, Unit: "hour"}.Seconds()) // example 2
+	assert.Equal(t, int64(86400), Rate{Duration: 1, Unit: "day"}.Seconds())   // example 7
+	assert.Equal(t, int64(60), Rate{Duration: 1, Unit: "minute"}.Seconds())
+	assert.Equal(t, int64(9223372036854720000), Rate{Duration: 106751991167300, Unit: "day"}.Seconds())
 }
 
 func TestIsRateLimit(t *testing.T) {

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"fmt"
 	"regexp/syntax"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,23 +22,23 @@ const (
 )
 
 // Budget limits the total length of the regular expressions of all limits of a policy,
-// in bytes: a policy may have thousands of limits. A limit that is valid with a part
-// of the budget is valid with a whole one. The zero Budget
-// is a whole one. It is not safe for concurrent use.
+// in bytes: a policy may have thousands of limits. The zero Budget is a whole one. It is not
+// safe for concurrent use.
 type Budget struct{ used int }
 
-// pattern validates a regular expression and charges it to the budget.
-func (r *reader) pattern(at *field.Path, text string) {
-	if r.budget.used += pattern.Cost(text); r.budget.used > maxExpressionBytes {
-		if !r.budgetExceeded { // report it once
-			r.addError(field.Invalid(at, truncate(text), fmt.Sprintf(
-				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)))
+// pattern validates a regular expression and charges it to the budget. Those that exceed it are
+// reported once.
+func (v *validator) pattern(at *field.Path, text string) {
+	used := v.budget.used
+	v.budget.used += pattern.Cost(text)
+	switch {
+	case used > maxExpressionBytes:
+	case v.budget.used > maxExpressionBytes:
+		v.invalid(at, text, "all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)
+	default:
+		if err := checkRegexp(at, text); err != nil {
+			v.add(err)
 		}
-		r.budgetExceeded = true
-		return
-	}
-	if err := checkRegexp(at, text); err != nil {
-		r.addError(err)
 	}
 }
 
@@ -49,14 +50,14 @@ func checkRegexp(at *field.Path, text string) *field.Error {
 		return field.TooLong(at, "", maxPatternLength)
 	}
 	if pattern.Cost(text) > pattern.MaxCost {
-		return field.Invalid(at, truncate(text), "takes too long to compile; "+pattern.Advice)
+		return field.Invalid(at, text, "takes too long to compile; "+pattern.Advice)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return field.Invalid(at, truncate(text), fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
+		return field.Invalid(at, text, fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
 	}
 	if n := size(parsed); n > maxPatternSize {
-		return field.Invalid(at, truncate(text), fmt.Sprintf(
+		return field.Invalid(at, text, fmt.Sprintf(
 			"must compile to at most %d instructions, not %d; lower its repetition counts", maxPatternSize, n))
 	}
 	return nil
@@ -80,4 +81,13 @@ func size(re *syntax.Regexp) int {
 	default:
 		return n + 1
 	}
+}
+
+// truncate shortens a string of the user for a message.
+func truncate(s string) string {
+	const maxShown = 100
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }

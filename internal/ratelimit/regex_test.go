@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"overrule.dev/overrule/internal/pattern"
 	"overrule.dev/overrule/test/messages"
 )
 
 func TestValidRegularExpressions(t *testing.T) {
-	for name, pattern := range map[string]string{
+	for name, text := range map[string]string{
 		"nothing":                     "",
 		"a word":                      `^admin$`,
 		"an address":                  `^[a-z]+@[a-z.]+$`,
@@ -28,7 +29,7 @@ func TestValidRegularExpressions(t *testing.T) {
 		"as many instructions":        `a{1000}b{999}`, // and one to join the two
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Nil(t, checkRegexp(field.NewPath("value"), pattern))
+			assert.Nil(t, checkRegexp(field.NewPath("value"), text))
 		})
 	}
 }
@@ -45,8 +46,6 @@ func TestInvalidRegularExpressions(t *testing.T) {
 		"a range of too many":     {`a{1,999}b{3,999}c{9}`, `value: Invalid value: "a{1,999}b{3,999}c{9}"`},
 		"many times nothing":      {`(?:a{0}){1000}b{1000}`, `value: Invalid value: "(?:a{0}){1000}b{1000}"`},
 		"too many without end":    {`(?:ab){900,}`, `value: Invalid value: "(?:ab){900,}"`},
-		"a word, repeated": {strings.Repeat("a", 200) + "(?:" + strings.Repeat("b", 400) + "){9}",
-			`value: Invalid value: "` + strings.Repeat("a", 100) + `…"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := checkRegexp(field.NewPath("value"), c.pattern)
@@ -63,13 +62,13 @@ func TestSlowRegularExpressions(t *testing.T) {
 	err := checkRegexp(field.NewPath("value"), slow)
 	require.NotNil(t, err)
 	assert.Equal(t, field.ErrorTypeInvalid, err.Type)
-	messages.Golden(t, err.Error())
+	assert.Equal(t, "takes too long to compile; "+pattern.Advice, err.Detail)
 
 	one := "(?i)[b-\U0010fffe]"
 	require.Nil(t, checkRegexp(field.NewPath("value"), one))
 	b, n := new(Budget), 0
-	for r := (&reader{budget: b}); len(r.errs) == 0; n++ {
-		r.pattern(field.NewPath("value"), one)
+	for v := (&validator{budget: b}); len(v.errs) == 0; n++ {
+		v.pattern(field.NewPath("value"), one)
 	}
 	assert.Equal(t, 17, n, "of a policy's 64 KiB")
 }

@@ -44,7 +44,7 @@ func TestRenderHostnames(t *testing.T) {
 // The expression for hostnames matches the hostnames that Gateway API matches.
 func TestHostnameExpression(t *testing.T) {
 	c := hostCondition([]string{"*.acme.com", "dolls.org"})
-	re := regexp.MustCompile(c.Value)
+	re := regexp.MustCompile(*c.Value)
 	for host, want := range map[string]bool{
 		"a.acme.com": true, "a.b.acme.com": true, "dolls.org": true,
 		"acme.com": false, ".acme.com": false, "aacme.com": false, "a.acme.com.evil": false, "dollsxorg": false, "x.dolls.org": false, "": false,
@@ -53,7 +53,7 @@ func TestHostnameExpression(t *testing.T) {
 	}
 	value, err := strconv.Unquote(strings.TrimPrefix(c.String(), "context.request.http.host matches "))
 	require.NoError(t, err)
-	assert.Equal(t, c.Value, value)
+	assert.Equal(t, *c.Value, value)
 }
 
 // A rule of several listeners is rendered once, with the hosts of all.

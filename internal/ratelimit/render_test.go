@@ -17,7 +17,7 @@ const edge = "infra/edge"
 // readLimit reads a limit in YAML.
 func readLimit(t *testing.T, name, text string) *Limit {
 	t.Helper()
-	l, errs := Read(at, name, decoded(t, text))
+	l, errs := read(at, name, decoded(t, text))
 	require.Empty(t, errs, text)
 	return l
 }

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,7 +107,7 @@ func (l *Limit) UnsetSelectors() []string {
 // conditionsOf returns the conditions of a limit in the syntax of the rate limit service:
 // one that binds it to its rules, one on hostnames, and its own.
 func conditionsOf(id string, l *Limit) []string {
-	all := []Condition{{Selector: bindingDescriptor, Operator: Equals, Value: id}}
+	all := []Condition{{Selector: bindingDescriptor, Operator: Equals, Value: &id}}
 	if same := l.commonHostnames(); same != nil {
 		all = append(all, hostCondition(same))
 	}
@@ -118,19 +119,16 @@ func conditionsOf(id string, l *Limit) []string {
 	return out
 }
 
-// operatorSymbols are the operators in the syntax of the rate limit service.
-var operatorSymbols = map[Operator]string{
-	Equals: "==", NotEquals: "!=", Exists: "exists", NotExists: "nexists",
-	MatchesRE: "matches", Includes: "incl", NotInclude: "excl",
-}
+// operatorSymbols are the operators that are written in another way by the rate limit service.
+var operatorSymbols = map[Operator]string{Equals: "==", NotEquals: "!="}
 
 // String returns the condition in the syntax of the rate limit service: `a.b != "x"`.
 func (c Condition) String() string {
-	text := c.Selector + " " + operatorSymbols[c.Operator]
-	if c.Operator == Exists || c.Operator == NotExists {
+	text := c.Selector + " " + cmp.Or(operatorSymbols[c.Operator], string(c.Operator))
+	if c.Value == nil {
 		return text
 	}
-	value, _ := decode.Encode(c.Value, "") // a string can always be encoded
+	value, _ := decode.Encode(*c.Value, "") // a string can always be encoded
 	return text + " " + string(value)
 }
 
@@ -154,7 +152,7 @@ func (l *Limit) commonHostnames() []string {
 // expression, so that the hostnames share a counter.
 func hostCondition(hostnames []string) Condition {
 	if len(hostnames) == 1 && !strings.HasPrefix(hostnames[0], "*") {
-		return Condition{Selector: hostSelector, Operator: Equals, Value: hostnames[0]}
+		return Condition{Selector: hostSelector, Operator: Equals, Value: &hostnames[0]}
 	}
 	alternatives := make([]string, len(hostnames))
 	for i, h := range hostnames {
@@ -164,5 +162,6 @@ func hostCondition(hostnames []string) Condition {
 			alternatives[i] = "[^.].*" + alternatives[i] // any number of labels, at least one
 		}
 	}
-	return Condition{Selector: hostSelector, Operator: MatchesRE, Value: "^(" + strings.Join(alternatives, "|") + ")$"}
+	expression := "^(" + strings.Join(alternatives, "|") + ")$"
+	return Condition{Selector: hostSelector, Operator: MatchesRE, Value: &expression}
 }

@@ -33,7 +33,7 @@ func TestInvalidSelectors(t *testing.T) {
 		"a letter left out":              {"context.request.http.pth", "context.request.http.path"},
 		"a letter left out at the start": {"contxt.request.http.path", "context.request.http.path"},
 		"the name of a header is kept":   {"request.http.header.x.User", "context.request.http.headers.x.User"},
-		"headers without a name":         {"context.request.http.headers", "context.request.http.headers.x-user"},
+		"headers without a name":         {"context.request.http.headers", "context.request.http.headers.HEADER"},
 		"nothing behind headers":         {"context.request.http.headers.", `""`},
 		"a header with a colon":          {"context.request.http.headers.:path", `":path"`},
 	} {

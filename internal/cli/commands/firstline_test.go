@@ -57,13 +57,13 @@ func TestFirstLines(t *testing.T) {
 		"a new route that takes requests of one with a policy": {
 			lossBase + "---\n" + security + "metadata: {namespace: shop, name: own}\nspec: {" + onRoute + ", mergeType: StrategicMerge, basicAuth: {users: {name: a}}}",
 			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: shop, name: new}\nspec: {parentRefs: [{namespace: infra, name: edge}], rules: [{matches: [{path: {value: /new}}]}]}",
-			"CREATE HTTPRoute shop/new: allowed; changes the effective policy of 1 path in 1 namespace; gets cors and jwt of SecurityPolicy infra/edge; requests that move to another route or rule lose basicAuth",
-			"1 effective policy changes; 1 new path gets cors and jwt of SecurityPolicy infra/edge; requests that move to another route or rule lose basicAuth",
+			"CREATE HTTPRoute shop/new: allowed; changes the effective policy of 1 path in 1 namespace; gets cors and jwt of SecurityPolicy infra/edge; requests that move to another route, rule or listener lose basicAuth",
+			"1 effective policy changes; 1 new path gets cors and jwt of SecurityPolicy infra/edge; requests that move to another route, rule or listener lose basicAuth",
 		},
 		"a new route without policies that takes requests of one with a policy": {
 			strings.Replace(lossBase, "name: edge}], cors", "name: none}], cors", 1) + "---\n" + security + "metadata: {namespace: shop, name: own}\nspec: {" + onRoute + ", jwt: {providers: [{name: a}]}}",
 			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: shop, name: new}\nspec: {parentRefs: [{namespace: infra, name: edge}], rules: [{matches: [{path: {value: /new}}]}]}",
-			"CREATE HTTPRoute shop/new: allowed; requests that move to another route or rule lose jwt", "requests that move to another route or rule lose jwt",
+			"CREATE HTTPRoute shop/new: allowed; requests that move to another route, rule or listener lose jwt", "requests that move to another route, rule or listener lose jwt",
 		},
 		"an edit that loses nothing": {
 			lossBase, security + "metadata: {namespace: infra, name: edge}\nspec: {" + onGate + ", cors: {allowOrigins: [b]}, jwt: {providers: [{name: a}]}}",

@@ -1,7 +1,6 @@
 package printers
 
 import (
-	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -66,20 +65,17 @@ func alsoMatches(b api.Binding) string {
 // routeRule returns the name of the route rule of the paths, and whether they have
 // more than one.
 func routeRule(paths [][]api.PathElement) (name string, several bool) {
-	var rules []api.PathElement
+	name = "the path"
+	rules := make(map[string]bool)
 	for _, path := range paths {
 		for _, e := range path {
-			if strings.HasSuffix(e.Kind, "RouteRule") && !slices.ContainsFunc(rules, func(r api.PathElement) bool { return sameRule(r, e) }) {
-				rules = append(rules, e)
+			if strings.HasSuffix(e.Kind, "RouteRule") {
+				if len(rules) == 0 {
+					name = e.SectionText()
+				}
+				rules[e.String()] = true
 			}
 		}
 	}
-	if len(rules) == 0 {
-		return "the path", false
-	}
-	return rules[0].SectionText(), len(rules) > 1
-}
-
-func sameRule(a, b api.PathElement) bool {
-	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name && a.Section == b.Section && a.Member == b.Member
+	return name, len(rules) > 1
 }

@@ -1,6 +1,7 @@
 package printers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,12 +52,7 @@ func writeDocuments(w *textWriter, all *api.RenderedLimitsList) {
 // the list has several.
 func heading(all *api.RenderedLimitsList, i int) string {
 	item := &all.Items[i]
-	text := ""
-	for _, ref := range []*api.Ref{item.Gateway, item.Service} {
-		if ref != nil {
-			text = ref.String()
-		}
-	}
+	text := cmp.Or(item.Gateway, item.Service).String()
 	if slices.ContainsFunc(all.Items, func(o api.RenderedLimits) bool { return o.PolicyKind != item.PolicyKind }) {
 		text += ", " + item.PolicyKind.String()
 	}

@@ -52,7 +52,7 @@ type Object struct {
 	// Operation is CREATE, UPDATE or DELETE; empty if the object is not changed.
 	Operation string
 	Allowed   bool
-	// Moved says what requests lose that move to another route or rule, "" for nothing.
+	// Moved says what requests lose that move to another route, rule or listener, "" for nothing.
 	Moved string
 	At    Location
 }

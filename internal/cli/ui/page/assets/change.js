@@ -12,7 +12,7 @@ function reason(r) {
 function verdict(v) {
   return h('section', { class: `card verdict ${v.allowed ? 'allowed' : 'denied'}` },
     h('h3', {}, h('span', { 'aria-hidden': 'true' }, v.allowed ? '✓ ' : '✗ '), v.allowed ? 'Allowed' : 'Denied', ': ', v.operation, ' ', named(v.object)),
-    v.moved?.length > 0 && h('p', {}, `Requests that move to another route or rule lose ${v.moved.join(', ')}.`),
+    v.moved?.length > 0 && h('p', {}, `Requests that move to another route, rule or listener lose ${v.moved.join(', ')}.`),
     h('p', {}, `${v.allowed ? 'It changes' : 'It would change'} ${plural(v.changes.paths, 'path')} in ${plural(v.changes.namespaces, 'namespace')}.`),
     v.reasons?.length > 0 && h('ul', { class: 'plain' }, v.reasons.map(reason)),
     v.warnings?.length > 0 && [h('h4', {}, 'Warnings'), h('ul', { class: 'plain' }, v.warnings.map(reason))]);
