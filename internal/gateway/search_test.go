@@ -439,3 +439,22 @@ func TestManyExpressionsAreSearched(t *testing.T) {
 		})
 	}
 }
+
+// Each rule of a full route is searched with each rule of another one, although each request is
+// compared with all of their expressions.
+func TestFullRoutesOfExpressionsAreSearched(t *testing.T) {
+	const rules = 16
+	var own, other []string
+	for i := range rules {
+		own, other = append(own, fmt.Sprintf("~/%02d.*", i)), append(other, fmt.Sprintf("~/.*x%02d", i))
+	}
+	before, all := routerOf(t, "http: HTTP 80", "own 1: "+strings.Join(own, " | ")+"\nother 2: "+strings.Join(other, " | "))
+	after := gateway.NewRouter(before.Listeners(), routes(all[1:]), gateway.Reading{})
+	reading := gateway.Reading{Regex: gateway.RegexFirst}
+	moves := 0
+	for m := range gateway.Moves(before.With(reading), after.With(reading), all[:1], nil, gateway.MoveLimits{}) {
+		require.NotNil(t, m.Request)
+		moves++
+	}
+	assert.Equal(t, rules*rules, moves)
+}
