@@ -136,7 +136,7 @@ func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswe
 		return nil, err
 	}
 	ref := status.objects()[0]
-	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: status.Outcomes, Namespaces: make(map[string]map[string]string)}
+	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: append([]api.Outcome{}, status.Outcomes...), Namespaces: make(map[string]map[string]string)}
 	if i := slices.IndexFunc(u.objects, func(known ui.Object) bool { return known.Ref == ref }); i >= 0 {
 		out.Object = u.objects[i]
 	}
