@@ -162,6 +162,7 @@ func explanationsOf(status *answer) ui.Explanations {
 	out := ui.Explanations{Total: len(status.Explanations)}
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindExplanationList}
 	out.Items, out.Request = append([]api.Explanation{}, status.Explanations...), status.Request
+	out.Message = status.Message
 	if status.Truncated != nil {
 		out.Total += status.Truncated.Explanations
 	}
