@@ -113,6 +113,9 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 		v := &verdicts[i]
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
+		for j := range v.Warnings {
+			v.Warnings[j].Repeats = v.Warnings[j].Repeats && out.failOn != failOnWarn // else why the command fails would not be shown
+		}
 	}
 	show := func(p printers.Printer) error { return p.Verdicts(verdicts) }
 	if err := a.writeResult("check", &out, show, fill); err != nil {
