@@ -18,8 +18,9 @@ func (a *app) checkCommand() *cobra.Command {
 	var out reportFlags
 	var enforcement guard.Enforcement
 	cmd := &cobra.Command{
-		Use:   "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
-		Short: "Check whether a change would be admitted",
+		Use:        "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
+		Short:      "Check whether a change would be admitted",
+		SuggestFor: []string{"validate", "lint", "test"},
 		Long: `Check whether the admission server would admit a change, without applying it.
 
 Objects are evaluated in the order of the files, each on top of those allowed before
