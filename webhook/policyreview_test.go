@@ -350,6 +350,16 @@ func TestReviewOfABackendDoesNotNameHiddenRoutes(t *testing.T) {
 	}
 }
 
+// A policy on the gateway of a route is named as one on its paths is, without a command that the
+// reader is not allowed to run.
+func TestReviewOfARouteNamesPoliciesWhosePathsEndAboveIt(t *testing.T) {
+	const tls = "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: ClientTrafficPolicy\nmetadata: {namespace: infra, name: tls}\nspec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, timeout: {tcp: {idleTimeout: SECRET}}}\n"
+	d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, tls)
+	answer := d.asked(t, policyReview(t, aboutRoute))
+	assert.Equal(t, "the requests of HTTPRoute app/toystore are also subject to policies on Gateway infra/edge, whose paths end above routes: ClientTrafficPolicy infra/tls", answered(t, answer).Message)
+	assert.NotContains(t, string(answer.Patch), "SECRET")
+}
+
 func TestReviewOfARequest(t *testing.T) {
 	ask := func(d *testServer, request string) api.ReviewStatus {
 		return answered(t, d.asked(t, policyReview(t, strings.TrimSuffix(aboutRoute, "}\n")+", request: "+request+"}\n")))

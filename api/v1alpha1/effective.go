@@ -22,8 +22,8 @@ type EffectivePolicyList struct {
 	Outcomes []Outcome         `json:"outcomes"`
 	// Request is where the request goes to whose paths the list is limited.
 	Request *ServedRequest `json:"request,omitempty"`
-	// Message is why named policies are on no path, or why no policy applies to the
-	// named object.
+	// Message is why named policies are on no path, why no policy applies to the
+	// named object, or which policies hold above a route.
 	Message string `json:"message,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func (ev *ruleLosses) lossText(l *ruleLoss) (why, advice string) {
 
 // them stands for the rules that are lost.
 func (l *ruleLoss) them() string {
-	if strings.Contains(l.gone+l.replaced, " and ") || l.gone != "" && l.replaced != "" {
+	if all := l.gone + l.replaced; all == "rules" || strings.Contains(all, " and ") || l.gone != "" && l.replaced != "" {
 		return "them"
 	}
 	return "it"
@@ -228,6 +228,8 @@ func (l *ruleLoss) attachAdvice() string {
 		at = api.PathElement{Kind: gateway.KindService, Namespace: is.Service.Namespace, Name: is.Service.Name}
 	case is.Gateway == nil && is.Service == nil:
 		at = is.Element(gateway.LevelRoute) // its parents are not read
+	case level == gateway.LevelRule && !l.kind.Targets.UnnamedRules && is.Rule >= 0 && is.Route.Rules[is.Rule].Name == "":
+		at = is.Element(gateway.LevelRoute) // policies of the kind cannot target the rule
 	case at == l.on.Before.Path.Element(level):
 		at = is.Element(gateway.LevelGateway) // the policy is attached to it, in vain
 	}

@@ -40,6 +40,9 @@ func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]su
 	if err != nil || !ends && (p.After != nil || x.Gateway == nil) {
 		return out, err
 	}
+	if d := ev.destinations(x); !ends && len(d.to) == 0 && !d.undecided {
+		return out, nil // it had no requests: paths of other listeners had them
+	}
 	if !ends {
 		elsewhere, stays, err := ev.newPaths(p.Before, o.Level)
 		for _, y := range elsewhere {

@@ -14,8 +14,8 @@ import (
 )
 
 // message returns why named policies are on none of the paths, and, if there are no paths,
-// why no policy applies to the other named objects; and which of their parentRefs are not
-// accepted, if some are. It is empty if there is no such object,
+// why no policy applies to the other named objects; which of their parentRefs are not
+// accepted, if some are; and which policies hold above them. It is empty if there is no such object,
 // and for a request, which says by itself where it goes.
 func (a *answering) message(ctx context.Context) (string, error) {
 	if a.Asked != nil {
@@ -36,7 +36,11 @@ func (a *answering) message(ctx context.Context) (string, error) {
 	for _, o := range outcomes {
 		out = append(out, noEffectMessage(o, nil))
 	}
-	none := len(out) == 0 && len(a.paths) == 0
+	above, err := a.aboveRoutes(ctx)
+	if err != nil {
+		return "", err
+	}
+	none := len(out)+len(above) == 0 && len(a.paths) == 0
 	for _, o := range a.Objects {
 		if none {
 			out = append(out, a.noPolicyMessage(o.Ref()))
@@ -45,7 +49,7 @@ func (a *answering) message(ctx context.Context) (string, error) {
 			out = append(out, rejections(a.View, r)...)
 		}
 	}
-	return strings.Join(out, "\n"), nil
+	return strings.Join(append(out, above...), "\n"), nil
 }
 
 // rejections returns which parentRefs of a route are not accepted, and what they probably mean.

@@ -91,8 +91,8 @@ func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 }
 
 // affecting returns the policies that affect the named objects, or a section of them, sorted,
-// and a message that says why if there are none.
-func (a *answering) affecting(context.Context) (items []api.Reach, message string, err error) {
+// and a message that says which hold above routes, or why there are none.
+func (a *answering) affecting(ctx context.Context) (items []api.Reach, message string, err error) {
 	items = []api.Reach{}
 	for _, r := range a.summarize() {
 		if r.Paths.Holding > 0 {
@@ -100,14 +100,16 @@ func (a *answering) affecting(context.Context) (items []api.Reach, message strin
 		}
 	}
 	slices.SortFunc(items, func(x, y api.Reach) int { return api.CompareRefs(x.Policy, y.Policy) })
+	above, err := a.aboveRoutes(ctx)
+	message = strings.Join(above, "\n")
 	switch {
-	case len(items) > 0:
+	case len(items)+len(above) > 0:
 	case len(a.paths) == 0:
 		message = fmt.Sprintf("no policy affects %s: no path with a policy leads through it%s", a.Objects[0].Ref(), a.routesHint())
 	default:
 		message = fmt.Sprintf("no policy affects %s: no rule of the policies on its paths is in effect", a.Objects[0].Ref())
 	}
-	return items, message, nil
+	return items, message, err
 }
 
 // summarize returns where each policy on the paths of the query has an effect.

@@ -18,8 +18,9 @@ func (a *app) checkCommand() *cobra.Command {
 	var out reportFlags
 	var enforcement guard.Enforcement
 	cmd := &cobra.Command{
-		Use:   "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
-		Short: "Check whether a change would be admitted",
+		Use:        "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
+		Short:      "Check whether a change would be admitted",
+		SuggestFor: []string{"validate", "lint", "test"},
 		Long: `Check whether the admission server would admit a change, without applying it.
 
 Objects are evaluated in the order of the files, each on top of those allowed before
@@ -113,6 +114,9 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 		v := &verdicts[i]
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
+		for j := range v.Warnings {
+			v.Warnings[j].Repeats = v.Warnings[j].Repeats && out.failOn != failOnWarn // else why the command fails would not be shown
+		}
 	}
 	show := func(p printers.Printer) error { return p.Verdicts(verdicts) }
 	if err := a.writeResult("check", &out, show, fill); err != nil {

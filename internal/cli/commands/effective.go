@@ -88,7 +88,9 @@ func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy
 		if len(list.Items) == 0 {
 			a.infof("no paths without a policy found")
 		}
-	case found || len(x.Outcomes) > 0:
+	case found:
+		list.Message = x.Message
+	case len(x.Outcomes) > 0:
 	case x.Message == "":
 		a.infof("no effective policies found")
 	default:

@@ -13,8 +13,8 @@ import (
 	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // changeFlags are the flags that check and diff share.
@@ -356,39 +356,64 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	return nil
 }
 
-// removeOutdated removes the warnings of a step that a later one made obsolete: what was
-// missing was created, the policy that overrides was deleted, or a route is attached.
+// isMissing reports whether a finding is about something that does not exist.
+func isMissing(f guard.Finding) bool {
+	return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound
+}
+
+// dependsOnOthers reports whether a finding is about what other objects have or lack, so that
+// a later step can make it obsolete.
+func dependsOnOthers(f guard.Finding) bool {
+	return isMissing(f) || f.Code == api.ReasonUnreached || f.Code == api.ReasonOverridden && f.Policy != (api.Ref{})
+}
+
+// removeOutdated removes what later steps made obsolete from what is said about a step, such
+// as a route that was missing, or one that took its requests: findings about other objects
+// are those of the step as if it were the last one.
 func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
-	if e.decision != nil {
-		e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
-			return f.Code == api.ReasonOverridden && f.Policy != (api.Ref{}) && c.view.Get(f.Policy) == nil ||
-				f.Code == api.ReasonUnreached && f.Field == "spec.parentRefs" && c.isAttached(e.decision.Change.Object().Ref())
-		})
-	}
-	missing := func(f guard.Finding) bool { return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound }
-	if e.decision == nil || e.final || e.kindChange != nil || !slices.ContainsFunc(e.decision.Warnings, missing) {
+	if e.decision == nil || e.final || e.kindChange != nil || e.decision.Changes.Unreached == 0 && !slices.ContainsFunc(e.decision.Warnings, dependsOnOthers) {
 		return nil
 	}
-	now := c.view.Get(e.decision.Change.Object().Ref())
-	if now == nil {
-		return nil
+	end := c.view
+	defer func() { c.view = end }()
+	last, change := *e, e.decision.Change
+	ref := change.Object().Ref()
+	now := end.Get(ref)
+	if (now == nil) != (change.After == nil) {
+		return nil // it was denied, or deleted with its namespace
 	}
-	same, _, err := c.evaluate(ctx, guard.Change{Operation: guard.Update, Before: now, After: now, User: c.user}, nil)
-	if err != nil {
+	outdated := dependsOnOthers
+	if now != nil && now == change.Before { // it was denied
+		outdated = isMissing
+	}
+	change.After = now
+	c.view = end.With(snapshot.Change{Ref: ref, Object: change.Before})
+	var err error
+	if last.decision, last.pairs, err = c.evaluate(ctx, change, nil); err != nil {
 		return err
 	}
-	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
-		return missing(f) && !slices.ContainsFunc(same.Warnings, func(s guard.Finding) bool {
-			return s.Code == f.Code && (s.What == f.What || f.Code == api.ReasonNoPath) // a reason may have changed
-		})
-	})
+	if err := c.removeStanding(ctx, &last); err != nil {
+		return err
+	}
+	e.decision.Warnings = replaceFindings(e.decision.Warnings, last.decision.Warnings, outdated)
+	e.decision.Changes.Unreached = min(e.decision.Changes.Unreached, last.decision.Changes.Unreached)
+	unreached := make(map[string]bool)
+	for _, p := range last.pairs {
+		unreached[keyOfEffective(p.Effective())] = p.Unreached
+	}
+	for i := range e.pairs {
+		p := &e.pairs[i]
+		p.Unreached = p.Unreached && unreached[keyOfEffective(p.Effective())]
+	}
 	return nil
 }
 
-// isAttached reports whether all parents of a route accept it.
-func (c *changeEvaluator) isAttached(route api.Ref) bool {
-	r, ok := c.view.Get(route).(*gateway.Route)
-	return ok && len(effective.Rejections(c.view, r, r.Parents)) == 0
+// replaceFindings returns findings with those of others in place of their own that match.
+func replaceFindings(all, others []guard.Finding, matches func(guard.Finding) bool) []guard.Finding {
+	at := max(slices.IndexFunc(all, matches), 0)
+	kept := slices.DeleteFunc(slices.Clone(all), matches)
+	others = slices.DeleteFunc(slices.Clone(others), func(f guard.Finding) bool { return !matches(f) })
+	return slices.Insert(kept, at, others...)
 }
 
 // findingKey returns a key that is equal for findings that say the same.

@@ -87,6 +87,51 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	assert.Empty(t, warnings(route+"---\n{apiVersion: v1, kind: Namespace, metadata: {name: app, labels: {team: toys}}}"))
 }
 
+// Objects that are renamed together have no warnings of the state in between: a route with the
+// policy on it, and a listener with the parentRef to it. What is forgotten is reported.
+func TestObjectsAreRenamedTogether(t *testing.T) {
+	const world = `
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: eg}, spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {namespace: app, name: edge}, spec: {gatewayClassName: eg, listeners: [{name: LISTENER, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {namespace: app, name: ROUTE}, spec: {parentRefs: [{name: edge, sectionName: PARENT}], hostnames: [shop.example.com], rules: [{name: cart}]}}
+---
+{apiVersion: gateway.envoyproxy.io/v1alpha1, kind: SecurityPolicy, metadata: {namespace: app, name: ip}, spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: TARGET}], cors: {allowOrigins: ['https://a.com']}}}
+`
+	revision := func(listener, parent, route, target string) string {
+		return write(t, "all.yaml", strings.NewReplacer("LISTENER", listener, "PARENT", parent, "ROUTE", route, "TARGET", target).Replace(world))
+	}
+	from := revision("http", "http", "shop", "shop")
+	for name, test := range map[string]struct {
+		to   string
+		want []string
+	}{
+		"a route and its policy":          {revision("http", "http", "storefront", "storefront"), nil},
+		"a listener and its route":        {revision("web", "web", "shop", "shop"), nil},
+		"a listener and not its route":    {revision("web", "http", "shop", "shop"), []string{"Gateway Unreached"}},
+		"a route below a wrong listener":  {revision("http", "web", "storefront", "storefront"), []string{"HTTPRoute TargetNotFound", "SecurityPolicy NoPath"}},
+		"a route, a listener, the policy": {revision("web", "web", "storefront", "storefront"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", "check", "-o", "json", "--from", from, "--to", test.to)
+			require.Equal(t, exitOK, got.code, got.stderr)
+			var warnings []string
+			for _, v := range decode[api.VerdictList](t, got.stdout).Items {
+				assert.Zero(t, v.Changes.Unreached, v.Object)
+				for _, w := range v.Warnings {
+					if w.Code != api.ReasonBlastRadius && w.Code != api.ReasonSchemaInvalid {
+						warnings = append(warnings, v.Object.Kind+" "+string(w.Code))
+					}
+				}
+			}
+			assert.Equal(t, test.want, warnings)
+		})
+	}
+	got := run(t, "", "check", "-o", "markdown", "--from", from, "--to", revision("http", "http", "storefront", "storefront"))
+	assert.NotContains(t, got.stdout, "no request reaches")
+}
+
 func TestDeletedDefinitionRemovesPolicies(t *testing.T) {
 	definition := "../../../examples/crds/kuadrant.io_authpolicies.yaml"
 	got := run(t, "", append(against("cluster", "route-auth"), "check", "--delete", "-o", "json", "-v",

@@ -71,7 +71,7 @@ func (a *app) graph(ctx context.Context, q question, format string) error {
 		options.Fits = graph.FitsMermaid
 	}
 	g := b.Graph(options)
-	if g.Paths == 0 {
+	if g.Paths == 0 || x.Message != "" {
 		a.infof("%s", cmp.Or(x.Message, "no effective policies found"))
 	}
 	if g.Collapsed != "" {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 		return present[0], nil
 	case len(found) == 0:
 		hint := ""
-		if meant := editdistance.Closest(strings.ToLower(word), s.kindWords(known)); meant != "" {
+		if meant := cmp.Or(editdistance.Closest(strings.ToLower(word), s.kindWords(known)), s.kindEnding(word, known)); meant != "" {
 			hint = fmt.Sprintf(" (did you mean %s?)", meant)
 		}
 		present = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
@@ -73,6 +74,18 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 	default:
 		return api.PolicyKind{}, fmt.Errorf("kind %q is ambiguous: specify one of %s", word, kindList(found))
 	}
+}
+
+// kindEnding returns the name of the kind with the most objects of those that end in a word, such
+// as httproute for route; "" for none.
+func (s *source) kindEnding(word string, known []api.PolicyKind) string {
+	var out api.PolicyKind
+	for _, k := range known {
+		if len(word) > 2 && strings.HasSuffix(strings.ToLower(k.Kind), strings.ToLower(word)) && (out.Kind == "" || s.view.Count(k) > s.view.Count(out)) {
+			out = k
+		}
+	}
+	return strings.ToLower(out.Kind)
 }
 
 var errUnknownKind = errors.New("unknown kind")

@@ -150,6 +150,14 @@ func TestFailOn(t *testing.T) {
 		got := run(t, "", append([]string{"check", "--fail-on", c.on}, c.args...)...)
 		assert.Equal(t, c.want, got.code, "--fail-on %s: %s", c.on, got.stderr)
 	}
+	sso := func(value string) string {
+		return revision(t, "gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "sso.yaml", authOn("Gateway", "infra", "sso", "a", "rules: {authentication: {sso: {value: "+value+"}}}"))
+	}
+	counted := []string{"check", "--from", sso("1"), "--to", sso("2"), "--fail-on"} // a warning with the number of paths alone
+	got := run(t, "", append(counted, "warn")...)
+	assert.Equal(t, exitNegative, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "warning BlastRadius: ", "what makes the command fail is shown")
+	assert.NotContains(t, run(t, "", append(counted, "deny")...).stdout, "BlastRadius", "the line of the verdict says it")
 	for _, format := range reportFormats {
 		t.Run(string(format), func(t *testing.T) {
 			assert.Equal(t, exitNegative, run(t, "", append([]string{"check", "-o", string(format)}, denied...)...).code)

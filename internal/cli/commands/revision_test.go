@@ -200,7 +200,7 @@ spec:
 	to := revision(t, "all.yaml", base+authOn("HTTPRoute", "app", "shop", "shop", "rules: {authorization: {a: {value: 1}}}")+
 		"---"+authOn("Gateway", "infra", "sso", "a", "defaults: {strategy: merge, rules: {authentication: {sso: {value: 2}}, authorization: {z: {value: 1}}}}"))
 	lines, _ := compared(t, from, to)
-	require.Equal(t, []string{"UPDATE AuthPolicy app/shop ApplyOrder", "CREATE AuthPolicy infra/sso BlastRadius Overridden"}, lines)
+	require.Equal(t, []string{"UPDATE AuthPolicy app/shop ApplyOrder", "CREATE AuthPolicy infra/sso BlastRadius"}, lines)
 	got := run(t, "", "check", "--from", from, "--to", to, "-o", "markdown")
 	assert.Contains(t, got.stdout, `
 - rules.authentication.sso = {"value":1}  from AuthPolicy app/shop

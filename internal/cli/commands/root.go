@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,14 +71,18 @@ Exit codes:
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl overrule"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetIn(a.In)
 	cmd.SetOut(a.Out)
 	cmd.SetErr(a.ErrOut)
 	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown := cmd.Flags().Args(); !cmd.HasParent() && len(unknown) > 0 { // whose flags are not known either
+			return noCommand(cmd, unknown)
+		}
 		return fmt.Errorf("%w; see %s --help", cliflag.Error(err), cmd.CommandPath())
 	})
 	a.config = genericclioptions.NewConfigFlags(true)
@@ -91,6 +96,18 @@ Exit codes:
 		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
 	)
 	return cmd
+}
+
+// noCommand returns an error if there are arguments, the first of which is no command.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "; see " + cmd.CommandPath() + " --help"
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		hint = fmt.Sprintf(": did you mean %s?", strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
 }
 
 // printer returns the printer for the format of the flags.

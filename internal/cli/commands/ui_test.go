@@ -88,6 +88,20 @@ func TestPage(t *testing.T) {
 	assert.Contains(t, picture, `href="AuthPolicy!gw-auth"`)
 }
 
+func TestPageOfAnObjectWithoutPolicies(t *testing.T) {
+	state, _ := demoState(t, "00-cluster.yaml")
+	for _, o := range []ui.ObjectQuery{{Kind: "HTTPRoute", Namespace: "app", Name: "toystore"}, {Kind: "Gateway", Namespace: "infra", Name: "edge"}, {Kind: "Namespace", Name: "app"}} {
+		answer, err := state.Object(t.Context(), o)
+		require.NoError(t, err)
+		text, err := json.Marshal(answer)
+		require.NoError(t, err)
+		var lists struct{ Items, Outcomes *[]any }
+		require.NoError(t, json.Unmarshal(text, &lists))
+		assert.Equal(t, &[]any{}, lists.Items, o.Name)
+		assert.Equal(t, &[]any{}, lists.Outcomes, o.Name)
+	}
+}
+
 func TestPageEvaluatesChangesAsTheCommands(t *testing.T) {
 	state, paths := demoState(t, world...)
 	for _, name := range []string{"21-admin-auth-unset.yaml", "22-route-auth-api-key.yaml", "30-route-limits-too-high.yaml", "32-route-limits-lower.yaml"} {

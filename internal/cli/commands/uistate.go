@@ -136,7 +136,7 @@ func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswe
 		return nil, err
 	}
 	ref := status.objects()[0]
-	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: status.Outcomes, Namespaces: make(map[string]map[string]string)}
+	out := &ui.ObjectAnswer{Explanations: explanationsOf(status), Object: ui.Object{Ref: ref}, Outcomes: append([]api.Outcome{}, status.Outcomes...), Namespaces: make(map[string]map[string]string)}
 	if i := slices.IndexFunc(u.objects, func(known ui.Object) bool { return known.Ref == ref }); i >= 0 {
 		out.Object = u.objects[i]
 	}
@@ -162,6 +162,7 @@ func explanationsOf(status *answer) ui.Explanations {
 	out := ui.Explanations{Total: len(status.Explanations)}
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindExplanationList}
 	out.Items, out.Request = append([]api.Explanation{}, status.Explanations...), status.Request
+	out.Message = status.Message
 	if status.Truncated != nil {
 		out.Total += status.Truncated.Explanations
 	}

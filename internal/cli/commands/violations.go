@@ -21,8 +21,9 @@ func (a *app) violationsCommand() *cobra.Command {
 	var asked question
 	var out reportFlags
 	cmd := &cobra.Command{
-		Use:   "violations [KIND/NAME]",
-		Short: "Show violations in existing policies",
+		Use:        "violations [KIND/NAME]",
+		SuggestFor: []string{"validate", "lint"},
+		Short:      "Show violations in existing policies",
 		Long: `Show violations in existing policies: constraints that are violated, overrides that
 lower policies weaken, effective policies that do not match the schema of their kind,
 limits that are not bound to any rule, and policies, on a path or not, that do not

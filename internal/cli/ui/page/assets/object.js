@@ -19,7 +19,7 @@ function heading(object) {
 /** summary says in a sentence what holds. */
 function summary(answer) {
   const { items, total, object } = answer;
-  if (total === 0) return h('p', { class: 'lead' }, object.policy ? 'This policy is on no path: see its outcome for the reason.' : 'No policy is on a path through this object, so no rule of a policy is in effect.');
+  if (total === 0) return h('p', { class: 'lead' }, answer.message ? answer.message : object.policy ? 'This policy is on no path: see its outcome for the reason.' : 'No policy is on a path through this object, so no rule of a policy is in effect.');
   const lost = items.flatMap((x) => x.rules.flatMap((r) => (r.lost ?? []).map((l) => `${x.policyKind.kind} ${r.rule} ${key(l.policy)}`)));
   const n = new Set(lost).size;
   return h('p', { class: 'lead' }, `${plural(answer.outcomes.length, 'policy')} ${answer.outcomes.length === 1 ? 'is' : 'are'} on its paths. `,
@@ -46,6 +46,7 @@ export function objectView({ kind, namespace, name }) {
       content: [
         heading(answer.object),
         own ? outcomeCard(own) : summary(answer),
+        answer.total > 0 && answer.message && h('p', { class: 'note' }, answer.message),
         answer.total > answer.items.length && h('p', { class: 'note' }, `The first ${answer.items.length} of ${plural(answer.total, 'path')} are explained. Open a route to see its own.`),
         answer.total > 0 && pictureCard({ kind, namespace, name }, answer.total),
         explanationCards(answer),
