@@ -111,7 +111,7 @@ func (o *applyOrder) removeGivenBack(ctx context.Context, steps []evaluatedStep)
 			d.Lost = nil
 		}
 		d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool {
-			return f.Code == api.ReasonRulesLost && f.Request == "" && !lost[losing{d, f.Policy.PolicyKind()}]
+			return f.Code == api.ReasonRulesLost && f.Request == "" && !e.losesBesidePaths(f) && !lost[losing{d, f.Policy.PolicyKind()}]
 		})
 	}
 	return nil

@@ -367,11 +367,18 @@ func dependsOnOthers(f guard.Finding) bool {
 	return isMissing(f) || f.Code == api.ReasonUnreached || f.Code == api.ReasonOverridden && f.Policy != (api.Ref{})
 }
 
+// losesBesidePaths reports whether a finding is about lost rules of a kind of which the step
+// changes no path: of what a route leaves behind, say.
+func (e *evaluatedStep) losesBesidePaths(f guard.Finding) bool {
+	return f.Code == api.ReasonRulesLost && !slices.ContainsFunc(e.pairs, func(p effective.Pair) bool { return p.Effective().Kind.Ref() == f.Policy.PolicyKind() })
+}
+
 // removeOutdated removes what later steps made obsolete from what is said about a step, such
 // as a route that was missing, or one that took its requests: findings about other objects
 // are those of the step as if it were the last one.
 func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
-	if e.decision == nil || e.final || e.kindChange != nil || e.decision.Changes.Unreached == 0 && !slices.ContainsFunc(e.decision.Warnings, dependsOnOthers) {
+	outdated := func(f guard.Finding) bool { return dependsOnOthers(f) || e.losesBesidePaths(f) }
+	if e.decision == nil || e.final || e.kindChange != nil || e.decision.Changes.Unreached == 0 && !slices.ContainsFunc(e.decision.Warnings, outdated) {
 		return nil
 	}
 	end := c.view
@@ -382,7 +389,6 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 	if (now == nil) != (change.After == nil) {
 		return nil // it was denied, or deleted with its namespace
 	}
-	outdated := dependsOnOthers
 	if now != nil && now == change.Before { // it was denied
 		outdated = isMissing
 	}
@@ -396,6 +402,7 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 		return err
 	}
 	e.decision.Warnings = replaceFindings(e.decision.Warnings, last.decision.Warnings, outdated)
+	e.decision.Moved = slices.DeleteFunc(slices.Clone(e.decision.Moved), func(rules string) bool { return !slices.Contains(last.decision.Moved, rules) })
 	e.decision.Changes.Unreached = min(e.decision.Changes.Unreached, last.decision.Changes.Unreached)
 	unreached := make(map[string]bool)
 	for _, p := range last.pairs {
