@@ -3,7 +3,6 @@ package effective
 import (
 	"k8s.io/utils/lru"
 
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -20,12 +19,6 @@ func NewEngine() *Engine { return &Engine{shapes: lru.New(maxShapes)} }
 // OnServices reports whether paths of a kind start at the Services that are
 // parents of routes.
 func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
-
-// EndsAboveRoutes reports whether paths of a kind through gateways end there, or at listeners.
-func (e *Engine) EndsAboveRoutes(k *policykind.Kind) bool {
-	s := e.shape(k)
-	return s.gateway && s.gatewayEnd < gateway.LevelRouteNamespace
-}
 
 // AppliesTo reports whether policies of a kind apply to a kind of routes.
 func (e *Engine) AppliesTo(k *policykind.Kind, route string) bool {
