@@ -20,8 +20,8 @@
 // The files, by the question that they answer:
 //
 //   - source, files, selfsigned: a Source, and the two that there are, with their defaults
-//   - selfsigned_state, selfsigned_rotation, selfsigned_renewal: which authorities there are,
-//     and when one or a certificate is replaced
+//   - selfsigned_state: which authorities there are; selfsigned_rotation: when one is
+//     replaced, created or restored; selfsigned_renewal: when a certificate is
 //   - selfsigned_sync, selfsigned_secret, secretstore: what is in the Secret, and how it is
 //     written
 //   - selfsigned_signer, selfsigned_leaf, pem: what is in a certificate

@@ -4,7 +4,8 @@
 //
 // The files are in layers. No file calls one of a later layer, or one after it in its own:
 //
-//   - limits, set, effective, budget: what all need
+//   - limits, set, effective, budget: what all need; budget has what a walk may cost, and when
+//     the API server took the time
 //   - root, waypoint, plan, scope: a scope, and the objects that its paths go through
 //   - section, sharing, attachment, targets: policies on an object, and whether they are accepted
 //   - route_field, shape, engine, unread, memo, stack, walk, mesh, paths: the walk of the paths,

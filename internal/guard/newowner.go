@@ -14,7 +14,7 @@ import (
 
 // NewOwners names the owners that an edit adds to an object, "" for none (Change.Owner). A
 // reference that is edited is a new one: to the garbage collector an owner of another name
-// does not exist.
+// does not exist. systemwrites.go of package webhookconfig compares owners, too.
 func NewOwners(was, now []metav1.OwnerReference) string {
 	var out []string
 	for _, o := range now {

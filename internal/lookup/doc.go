@@ -8,6 +8,7 @@
 //   - query, path, policyset: which paths and policies a question is about
 //   - answer, limits, message: a whole answer, how large it may be, and why it is empty
 //   - effective: the effective policies, explanations and outcomes
+//   - above: policies on the gateways of a route, in kinds whose paths end there
 //   - reach, reachsummary: where a policy has an effect
 //   - request, served, servedgateway, servedmesh: where a request goes; notserved: why
 //     nowhere

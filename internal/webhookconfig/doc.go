@@ -6,7 +6,7 @@
 //
 //   - configuration, validating, mutating: the webhooks, and their timeouts
 //   - resources, conditions, systemwrites: which writes the API server sends, and which not
-//   - reconciler, registration: when the configurations are written, and what others may edit
+//   - reconciler: when the configurations are written; registration: what others may edit
 //   - static: what those lack that users apply; probe: whether the API server reaches the
 //     webhooks
 //   - problem: what is wrong now
