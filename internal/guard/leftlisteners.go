@@ -23,6 +23,7 @@ func (ev *ruleLosses) findLeft() error {
 		return nil
 	}
 	left, joined := ev.leftListeners(before, after)
+	compared := make(map[[2]*merge.Result]bool) // many listeners have the same policies
 	for _, k := range kinds {
 		for _, from := range left {
 			x, err := ev.pathAtListener(k, from, before, false)
@@ -34,7 +35,10 @@ func (ev *ruleLosses) findLeft() error {
 				if err != nil {
 					return err
 				}
-				ev.addLeft(effective.Pair{Before: x, After: y})
+				if at := [2]*merge.Result{x.Result, y.Result}; !compared[at] {
+					compared[at] = true
+					ev.addLeft(effective.Pair{Before: x, After: y})
+				}
 			}
 		}
 	}
@@ -68,7 +72,7 @@ func (ev *ruleLosses) pathAtListener(k *policykind.Kind, l *gateway.ListenerMatc
 	if err != nil {
 		return nil, err
 	}
-	out := effective.Effective{Kind: k, Path: gateway.Path{Gateway: l.Gateway}, Result: &merge.Result{}}
+	out := effective.Effective{Kind: k, Path: gateway.Path{Gateway: l.Gateway}, Result: &noPolicies}
 	for _, e := range paths {
 		if at := listenerOf(&e.Path); e.Path.Listener == nil || at.Same(l) {
 			out = *e
@@ -77,6 +81,9 @@ func (ev *ruleLosses) pathAtListener(k *policykind.Kind, l *gateway.ListenerMatc
 	out.Path.Set, out.Path.Listener, out.Path.Route, out.Path.Rule = l.Set, l.Listener, route, -1
 	return &out, nil
 }
+
+// noPolicies is the result of a path without policies.
+var noPolicies merge.Result
 
 // addLeft adds what is in force at the listener that a route leaves, and has no counterpart at the
 // one that it joins.

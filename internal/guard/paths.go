@@ -9,7 +9,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
@@ -74,7 +73,7 @@ func (ev *successors) nextPaths(x *effective.Effective, to gateway.Served) ([]*e
 		return paths, err
 	}
 	p := to.Path()
-	without := func() { paths = append(paths, &effective.Effective{Kind: x.Kind, Path: p, Result: &merge.Result{}}) }
+	without := func() { paths = append(paths, &effective.Effective{Kind: x.Kind, Path: p, Result: &noPolicies}) }
 	if x.Path.Backend == nil {
 		without()
 		return paths, nil
