@@ -131,8 +131,11 @@ func (e *Effective) Keeps(o Override) bool {
 // although that is neither an override nor higher: by a group of rules, say. It is nil if there
 // is none.
 func (e *Effective) GivesWayTo(o Override) *merge.Policy {
+	if r := e.At(o.Key); o.When != "" || r != nil && r.From.Block == merge.Overrides {
+		return nil
+	}
 	i := slices.IndexFunc(e.Outcomes, func(x merge.Outcome) bool { return x.Policy.Same(o.Policy) })
-	if i < 0 || o.When != "" {
+	if i < 0 {
 		return nil
 	}
 	l := e.Outcomes[i].LostAt(o.Key)
