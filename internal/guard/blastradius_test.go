@@ -135,9 +135,9 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 
 // An acknowledgement is for what is written and a number of paths: others can change neither.
 func TestAcknowledgement(t *testing.T) {
-	ranked := worlds.ProfileDoc("Ranked", "order: {field: weight}")
+	ranked := worlds.ProfileDoc("Ranked", "order: {annotation: example.com/weight}")
 	weighted := func(weight string) string {
-		return policyDoc("Ranked", "infra", "top", toGateway+"a: 1\nweight: "+weight)
+		return strings.Replace(policyDoc("Ranked", "infra", "top", toGateway+"a: 1"), "metadata: {", "metadata: {annotations: {example.com/weight: '"+weight+"'}, ", 1)
 	}
 	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), ranked, dye, dyed("infra", "far", "{kind: Gateway, name: g}")}
 	ask := func(t *testing.T, objects []string, write, acknowledgement string) string {
