@@ -101,6 +101,16 @@ type ConstraintSpec struct {
 	// +optional
 	Enforcement Action `json:"enforcement,omitempty"`
 
+	// GracePeriod is for how long a violation is allowed, with a warning, after a
+	// gateway, listener set or route of the path was created, or a policy of the kind on
+	// it was deleted, for example 5m. After it, writes of an object that was created
+	// after the constraint are denied while it violates the constraint.
+	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(h|m|s|ms)){1,4}$`
+	// +optional
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
+
 	// Validations are CEL expressions, all of which must be true.
 	//
 	// +kubebuilder:validation:MinItems=1

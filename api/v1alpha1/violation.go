@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // KindViolationList is the kind of ViolationList.
 const KindViolationList = "ViolationList"
 
@@ -32,4 +34,6 @@ type Violation struct {
 	Object  Ref    `json:"object"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
+	// Until is when the grace period ends in which the violation is allowed; nil for none.
+	Until *metav1.Time `json:"until,omitempty"`
 }

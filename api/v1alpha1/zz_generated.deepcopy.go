@@ -188,6 +188,11 @@ func (in *ConstraintSpec) DeepCopyInto(out *ConstraintSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.GracePeriod != nil {
+		in, out := &in.GracePeriod, &out.GracePeriod
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Validations != nil {
 		in, out := &in.Validations, &out.Validations
 		*out = make([]ConstraintValidation, len(*in))

@@ -2,6 +2,7 @@ package constraint
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,10 @@ type Constraint struct {
 	// Invalid has all errors of the constraint with their field paths, nil if it is
 	// valid. An invalid constraint has no effect.
 	Invalid error
+	// GracePeriod is 0 for none.
+	GracePeriod time.Duration
+	// Created is in seconds since 1970, 0 if it is not known.
+	Created int64
 	// UID, Generation and Conditions are those of the object on a cluster, for its status.
 	UID        types.UID
 	Generation int64
@@ -68,7 +73,7 @@ func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 		ref:       api.Ref{Group: api.Group, Kind: api.KindPolicyConstraint, Namespace: namespace, Name: o.Name},
 		namespace: namespace,
 	}
-	c.compile(&o.Spec)
+	c.compile(o.CreationTimestamp, &o.Spec)
 	return c
 }
 
@@ -76,7 +81,7 @@ func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 // errors.
 func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
 	c := &Constraint{ref: api.Ref{Group: api.Group, Kind: api.KindClusterPolicyConstraint, Name: o.Name}}
-	c.compile(&o.Spec)
+	c.compile(o.CreationTimestamp, &o.Spec)
 	return c
 }
 
@@ -84,7 +89,7 @@ var actions = []api.Action{api.Deny, api.Warn, api.Audit}
 
 // compile compiles the spec. It includes the validations of the CRD, which the API server
 // has not applied to a file.
-func (c *Constraint) compile(s *api.ConstraintSpec) {
+func (c *Constraint) compile(created metav1.Time, s *api.ConstraintSpec) {
 	at := field.NewPath("spec")
 	var errs field.ErrorList
 	c.spec = s
@@ -101,6 +106,15 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 		c.Enforcement = api.Deny
 	case !slices.Contains(actions, c.Enforcement):
 		errs = append(errs, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
+	}
+	if !created.IsZero() {
+		c.Created = created.Unix()
+	}
+	if s.GracePeriod != nil {
+		c.GracePeriod = s.GracePeriod.Duration
+	}
+	if c.GracePeriod < 0 {
+		errs = append(errs, field.Invalid(at.Child("gracePeriod"), c.GracePeriod.String(), "must not be negative"))
 	}
 	if len(s.Validations)+len(s.Rules) == 0 {
 		errs = append(errs, field.Required(at, "must set validations or rules"))

@@ -19,7 +19,7 @@ func (c *Constraint) Relaxes(now *Constraint) bool {
 	case now == nil || now.Invalid != nil || now.Enforcement != api.Deny || now.kind != c.kind:
 		return true
 	}
-	return !equality.Semantic.DeepEqual(c.spec.Targets, now.spec.Targets) ||
+	return now.GracePeriod > c.GracePeriod || !equality.Semantic.DeepEqual(c.spec.Targets, now.spec.Targets) ||
 		!isSubset(c.spec.Validations, now.spec.Validations, func(v api.ConstraintValidation) any { return v.Expression }) ||
 		!isSubset(c.spec.Rules, now.spec.Rules, func(r api.ConstraintRule) any { r.Message = ""; return r })
 }

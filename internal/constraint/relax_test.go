@@ -28,6 +28,8 @@ func TestRelaxes(t *testing.T) {
 		"a bound is another":                 {spec, "rules: [{path: a, max: 2}]\nvalidations: [{expression: has(effective.a)}]", true},
 		"a rule and a validation more":       {spec, "rules: [{path: b, max: 1}, {path: a, max: 1}]\nvalidations: [{expression: 'true'}, {expression: has(effective.a)}]", false},
 		"the messages are others":            {spec, "rules: [{path: a, max: 1, message: no}]\nvalidations: [{expression: has(effective.a), message: no}]", false},
+		"its grace period is longer":         {spec + "\ngracePeriod: 5m", spec + "\ngracePeriod: 1h", true},
+		"its grace period is shorter":        {spec + "\ngracePeriod: 1h", spec + "\ngracePeriod: 5m", false},
 		"it denies what it warned of before": {spec + "\nenforcement: Warn", spec, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,11 +35,12 @@ func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
 	return out
 }
 
-// FromGateway converts a Gateway, defaulted as by the API server.
+// FromGateway converts a Gateway, defaulted as by the API server. Without a creation time it is
+// the newest.
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
 		Namespace: intern(namespace(g.Namespace)), Name: intern(g.Name), Labels: g.Labels,
-		Class: string(g.Spec.GatewayClassName),
+		Created: created(g.CreationTimestamp, Newest), Class: string(g.Spec.GatewayClassName),
 	}
 	for i := range g.Spec.Listeners {
 		out.Listeners = append(out.Listeners, listener(&g.Spec.Listeners[i], g.Namespace))

@@ -97,7 +97,9 @@ func (n *Namespace) Ref() api.Ref { return api.Ref{Kind: KindNamespace, Name: n.
 type Gateway struct {
 	Namespace, Name string
 	Labels          labels.Set
-	Class           string
+	// Created is in seconds since 1970, or Newest.
+	Created int64
+	Class   string
 	// Parameters is its infrastructure.parametersRef, zero if it has none.
 	Parameters api.Ref
 	Listeners  []Listener

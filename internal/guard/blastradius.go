@@ -242,7 +242,7 @@ func writeContent(w io.Writer, o snapshot.Object) {
 		fmt.Fprintln(w, dump.ForHash([]any{o.Labels, o.Annotations, o.Hostnames, o.Parents, spec["rules"]}))
 	case *gateway.Gateway:
 		content := *o
-		content.Name = ""
+		content.Name, content.Created = "", 0
 		fmt.Fprintln(w, dump.ForHash(content))
 	case *gateway.ListenerSet:
 		content := *o

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -20,6 +21,8 @@ type requirements struct {
 	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
 	unmet   tally[unmetKey, unmetRequirement]
+	// deletedAt is nil until a grace period is looked at.
+	deletedAt map[kindOn]time.Time
 	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
 	// constraints that do not bind the write.
 	unchangedCost, notBindingCost warnMeter
@@ -37,6 +40,7 @@ type unmetKey struct {
 	at, message string
 	before      bool // it was so before the write, and gets no worse
 	notBinding  bool // the write is of something that the constraint does not bind
+	grace       grace
 }
 
 // unmetRequirement is a requirement that is not met on a number of paths; the first stands
@@ -47,6 +51,7 @@ type unmetRequirement struct {
 	rule  string
 	on    *effective.Effective
 	paths int
+	until time.Time // the end of the grace period, the earliest of all paths
 }
 
 // check evaluates the constraints on a path. What the write introduces is
@@ -82,9 +87,17 @@ func (ev *requirements) checkOne(c *constraint.Constraint, level constraint.Leve
 	if errors.Is(err, errWarnBudget) {
 		err = nil // reportUnevaluated says so
 	}
+	if len(found) == 0 {
+		return err
+	}
+	grace, until := ev.graceOn(c, p.After)
 	for _, u := range found {
-		k := unmetKey{c, u.At, u.Message, u.before, notBinding}
-		ev.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After}).paths++
+		k := unmetKey{c, u.At, u.Message, u.before, notBinding, grace}
+		entry := ev.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After, until: until})
+		entry.paths++
+		if until.Before(entry.until) {
+			entry.until = until
+		}
 	}
 	return err
 }

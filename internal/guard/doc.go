@@ -24,7 +24,7 @@
 //     otherpaths, awaited: type overrides
 //   - one file or two for each other reason: policy, object, detached, toomany, unreached,
 //     overriddentally and overridden, ruleslosttext, ruleslost, movedrules and leftlisteners,
-//     constraintinputs, constraintcheck and requirementunmet, schema, ratelimitchange,
+//     constraintinputs, graceperiod, constraintcheck and requirementunmet, schema, ratelimitchange,
 //     ratelimitown and ratelimits
 //   - evaluation, nopath, pair: the evaluation of the paths, type evaluation
 //   - constraintwrite, kindwrite, newowner, unlisted, violations: writes of constraints and of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -43,6 +44,8 @@ type Finding struct {
 	Repeats bool
 	// rank orders the findings of one code, the lowest first.
 	rank int
+	// until is when a grace period ends, the zero time for none.
+	until time.Time
 	// unread is why policies of a kind are not read, if that is the cause.
 	unread string
 }

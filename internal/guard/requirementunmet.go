@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
@@ -36,6 +38,7 @@ func compareUnmet(a, b *unmetRequirement) int {
 		cmp.Compare(btoi(a.notBinding), btoi(b.notBinding)),
 		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
 		cmp.Compare(btoi(a.before), btoi(b.before)),
+		cmp.Compare(a.grace, b.grace),
 		strings.Compare(a.at, b.at),
 		strings.Compare(a.message, b.message),
 	)
@@ -43,18 +46,26 @@ func compareUnmet(a, b *unmetRequirement) int {
 
 // sameRequirement reports whether two violations are reported together.
 func sameRequirement(a, b *unmetRequirement) bool {
-	return a.notBinding == b.notBinding && a.constraint.Ref() == b.constraint.Ref() && (a.notBinding || a.at == b.at && a.before == b.before)
+	return a.notBinding == b.notBinding && a.constraint.Ref() == b.constraint.Ref() && (a.notBinding || a.at == b.at && a.before == b.before && a.grace == b.grace)
 }
 
 // reportRequirement reports violations of one requirement.
 func (ev *requirements) reportRequirement(all []*unmetRequirement) {
 	ref, action, existing := all[0].constraint.Ref(), all[0].constraint.Enforcement, ""
 	f := Finding{Policy: ref}
-	if all[0].before {
+	switch {
+	case all[0].grace == graceRuns:
+		action, existing = warnAtMost(action), ": allowed for another "+all[0].graceText()+", the constraint's grace period"
+		f.until = all[0].until
+		f.Advice = "correct it before that ends"
+	case all[0].before && all[0].grace == noGrace:
 		action, existing = warnAtMost(action), ": existing violation, not made worse by this write"
-	} else {
+	default:
 		f.Advice = fmt.Sprintf("change what causes it, or ask the owner of %s", ref)
-		if ev.deletedWithOwner {
+		switch {
+		case all[0].grace == graceOver:
+			existing = fmt.Sprintf(": the grace period of %s is over", duration.HumanDuration(all[0].constraint.GracePeriod))
+		case ev.deletedWithOwner:
 			existing = ": " + ev.ownerCause()
 		}
 	}

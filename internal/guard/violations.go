@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -90,6 +92,9 @@ func (ev auditOf) violations(e *effective.Effective) []api.Violation {
 				Rule: f.Rule, Policy: optional(f.Policy), Message: f.What,
 			}
 			violation.Object, violation.Field = ev.causeOf(e, &f)
+			if !f.until.IsZero() {
+				violation.Until = new(metav1.NewTime(f.until))
+			}
 			out = append(out, violation)
 		}
 	}

@@ -57,7 +57,13 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	case ref.Kind == gateway.KindGatewayClass:
 		return typed(ref, data, gateway.FromGatewayClass)
 	case ref.Kind == gateway.KindGateway:
-		return typed(ref, data, gateway.FromGateway)
+		return typed(ref, data, func(g *gatewayv1.Gateway) *gateway.Gateway {
+			out := gateway.FromGateway(g)
+			if g.CreationTimestamp.IsZero() {
+				out.Created = created
+			}
+			return out
+		})
 	case ref.Kind == gateway.KindListenerSet:
 		return listenerSet(ref, data, gateway.FromListenerSet, created)
 	case ref.Kind == gateway.KindReferenceGrant:

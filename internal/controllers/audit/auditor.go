@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,12 +63,14 @@ type Auditor struct {
 	// lastView is the view of the last run, nil before the first. It belongs to the
 	// goroutine of Start.
 	lastView *snapshot.View
+	// allowed are the objects of violations that are still allowed, and until when.
+	allowed map[api.Ref]time.Time
 }
 
 // New returns an Auditor that observes its store, which must not contain objects yet.
 func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil), runs: newRuns()}
+	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil), runs: newRuns(), allowed: make(map[api.Ref]time.Time)}
 	a.current.Store(&violations{})
 	o.Store.Subscribe(a.changes.Record)
 	return a
@@ -97,6 +100,8 @@ func (a *Auditor) Start(ctx context.Context) error {
 		retry = a.opts.Delay
 		select {
 		case <-a.changes.Wake():
+		case <-a.nextAllowedEnds():
+			a.recordEnded()
 		case <-ctx.Done():
 		}
 	}
@@ -168,9 +173,34 @@ func (a *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effect
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return slices.DeleteFunc(found, notChecked), nil
+	return slices.DeleteFunc(found, func(v api.Violation) bool {
+		if v.Until != nil { // it is one when its grace period ends
+			a.allowed[v.Object] = v.Until.Time
+		}
+		return v.Until != nil || v.Code == api.ReasonNotRead // which says that something could not be checked
+	}), nil
 }
 
-// notChecked reports whether v only says that something could not be checked, which is
-// no violation.
-func notChecked(v api.Violation) bool { return v.Code == api.ReasonNotRead }
+// nextAllowedEnds receives when the first violation is not allowed any more.
+func (a *Auditor) nextAllowedEnds() <-chan time.Time {
+	if len(a.allowed) == 0 {
+		return nil
+	}
+	return time.After(time.Until(slices.MinFunc(slices.Collect(maps.Values(a.allowed)), time.Time.Compare)))
+}
+
+// recordEnded has the next run audit the objects of violations that are not allowed any more.
+func (a *Auditor) recordEnded() {
+	var ended []snapshot.Event
+	now := time.Now()
+	for ref, until := range a.allowed {
+		if until.After(now) {
+			continue
+		}
+		delete(a.allowed, ref)
+		if o := a.lastView.Get(ref); o != nil {
+			ended = append(ended, snapshot.Event{Before: o, After: o})
+		}
+	}
+	a.changes.Record(ended)
+}
