@@ -13,7 +13,8 @@ import (
 // and the routes that another write detaches from their parents.
 func (ev objectCheck) reportDetached() {
 	if ev.change.After == nil {
-		return // what depended on the object ends with it
+		ev.reportDeletedParents()
+		return
 	}
 	if r, ok := ev.after.Get(ev.change.After.Ref()).(*gateway.Route); ok {
 		ev.reportOwnDetached(r)

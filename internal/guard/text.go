@@ -86,12 +86,15 @@ func truncated(text string) string {
 	return text
 }
 
-func joinRefs(refs []api.Ref) string {
+func joinRefs(refs []api.Ref) string { return joinSome(refs, len(refs)) }
+
+// joinSome names the first of a number of objects, of which it may name some.
+func joinSome(some []api.Ref, all int) string {
 	var names []string
-	for _, ref := range refs[:min(len(refs), maxNamed)] {
+	for _, ref := range some[:min(len(some), maxNamed)] {
 		names = append(names, ref.String())
 	}
-	if more := len(refs) - len(names); more > 0 {
+	if more := all - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return api.JoinNames(names)

@@ -43,9 +43,9 @@ func TestDeleteNamespace(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		"allowed": {"0", exitOK, []string{"DELETE Namespace infra"}},
+		"allowed": {"0", exitOK, []string{"DELETE Namespace infra (Unreached)"}},
 		"denied": {"1", exitNegative, []string{
-			"DELETE Namespace infra BlastRadius", "DELETE AuthPolicy gw-auth OverrideRemoved BlastRadius", "DELETE Gateway edge BlastRadius",
+			"DELETE Namespace infra BlastRadius (Unreached)", "DELETE AuthPolicy gw-auth OverrideRemoved BlastRadius", "DELETE Gateway edge BlastRadius (Unreached)",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
