@@ -11,7 +11,7 @@ import (
 // Limits of the API server for warnings: it drops a warning with a control character,
 // and beyond 4096 runes in all it cuts each to 256.
 const (
-	warningLength = 256
+	warningLength = guard.WarningLength
 	warningCount  = 10
 	warningTotal  = 4096
 )
@@ -61,7 +61,7 @@ func split(line string) []string {
 }
 
 // warning fits a finding into one line. If it is too long, it drops the request first, then
-// the advice, then the groups of kinds, and then shortens names.
+// the advice, then details, then the groups of kinds, and then shortens names.
 func warning(f guard.Finding) string {
 	line := oneLine(f.Message())
 	if f.Request = ""; !fits(line) {

@@ -138,7 +138,9 @@ func (ev constraintWrite) reportViolatingPaths(c *constraint.Constraint, paths c
 			violate = "violates"
 		}
 		f.What = fmt.Sprintf("%s already %s %s: %s", text, violate, ref, paths)
-		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, paths.named[0])
+		if paths.count > 1 {
+			f.Short = fmt.Sprintf("%s already violate %s, such as %s", text, ref, paths.named[0])
+		}
 		f.Advice = "existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	}
 	ev.report(api.ReasonRequirementUnmet, api.Warn, f)

@@ -134,11 +134,12 @@ func (ev *overriddenRules) reportOther(r *overriddenRule, f Finding, rules, lose
 // reportConstraintViolated reports a rule that a conditional override replaces or removes.
 func (ev *overriddenRules) reportConstraintViolated(r *overriddenRule) {
 	by := r.on.Ref(r.to)
+	short := fmt.Sprintf("%s is not allowed by %s on %s", r.rule, by, overrideTarget(r))
 	ev.report(api.ReasonConstraintViolated, newly(r.before), Finding{
 		Rule: r.rule, Policy: by,
 		What: fmt.Sprintf("%s: Invalid value: %s: not allowed by %s on %s (when: %s): %s",
 			r.rule, compactJSON(r.lost.Value), by, overrideTarget(r), overrideCondition(r), ev.replacementText(r)),
-		Short:  fmt.Sprintf("%s is not allowed by %s", r.rule, by),
+		Short:  shortText(fmt.Sprintf("%s (when: %s)", short, overrideCondition(r)), short),
 		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
 	})
 }

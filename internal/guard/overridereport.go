@@ -85,6 +85,7 @@ func (ev *overrides) reportLostOverride(l *lostOverride) {
 	if len(l.paths) == 1 {
 		on = " on " + endText(l.was)
 	}
+	var cause string
 	edit := fmt.Sprintf("this write %s the %s", l.key.givenUp, override)
 	switch edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule; {
 	case edited && l.was == nil:
@@ -92,18 +93,18 @@ func (ev *overrides) reportLostOverride(l *lostOverride) {
 	case edited:
 		f.Short, f.What = edit+on, edit+", which applies"+on
 	case l.was == nil:
-		f.Short = override + " would be lost"
-		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
+		f.Short, cause = override+" would be lost", cmp.Or(l.key.givenUp, ev.ownerCause())
+		f.What = f.Short + ": " + cause
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
-		f.Short = override + " would no longer apply" + on
-		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
+		f.Short, cause = override+" would no longer apply"+on, l.key.givenUp
+		f.What = f.Short + ": " + cause
 	default:
-		f.Short = override + " would no longer apply" + on
+		f.Short, cause = override+" would no longer apply"+on, ev.lossCause(l)
 		applies := ", which applies" + on
 		if len(l.paths) > 1 {
 			applies = "" // affectedText says on how many
 		}
-		f.What = fmt.Sprintf("%s would no longer be subject to %s%s: %s", affectedText(l), override, applies, ev.lossCause(l))
+		f.What = fmt.Sprintf("%s would no longer be subject to %s%s: %s", affectedText(l), override, applies, cause)
 	}
 	if l.request != nil && l.moved() {
 		if q := l.request(); q != nil {
@@ -113,13 +114,13 @@ func (ev *overrides) reportLostOverride(l *lostOverride) {
 	if l.key.unsearched {
 		f.What += "; so many matches compete for its requests that it is not known whether some move there"
 	}
-	ev.reportLoss(l, policy, f)
+	ev.reportLoss(l, policy, f, cause)
 }
 
 // reportLoss adds the finding about an override of a policy that is lost, with what is
-// done about it.
-func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
-	action := api.Deny
+// done about it. The cause is "" where the finding says it.
+func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding, cause string) {
+	action, note := api.Deny, ""
 	switch {
 	case l.permitted:
 		action = api.Warn
@@ -127,15 +128,19 @@ func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 	case l.key.unsure != "":
 		action = api.Warn
 		f.What += "; this is a warning because it is unsure: " + l.key.unsure
-		f.Short += "; unsure: " + l.key.unsure
+		note = "; unsure: " + l.key.unsure
 	case l.key.neighbor:
 		action = api.Warn
 		f.What += "; the override is of another namespace and does not bind this write"
 		f.Advice = fmt.Sprintf("ask the owner of %s", policy.Key())
-		f.Short += "; it does not bind this write"
+		note = "; it does not bind this write"
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
+	if cause != "" {
+		cause = ": " + cause
+	}
+	f.Short = shortText(f.Short+cause+note, f.Short+note)
 	paths := len(l.paths)
 	if action == api.Deny {
 		paths = math.MaxInt // nothing changes

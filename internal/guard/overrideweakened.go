@@ -201,8 +201,9 @@ func (ev *weakenings) add(e *effective.Effective, w *effective.Weakener, rules w
 	if w.Gate {
 		text = "%s of %s decides whether %s has an effect"
 	}
-	f.Short = fmt.Sprintf(text, w.By.Key, by, rules.names(1)[0])
-	f.What = fmt.Sprintf(text, w.By.Key, by, rules) + fmt.Sprintf(", which the overrides of %s set", policy)
+	set := fmt.Sprintf(", which the overrides of %s set", policy)
+	f.Short = fmt.Sprintf(text, w.By.Key, by, rules.names(1)[0]) + set
+	f.What = fmt.Sprintf(text, w.By.Key, by, rules) + set
 	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited
 		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))

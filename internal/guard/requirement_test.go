@@ -108,7 +108,7 @@ func TestConstraintShortMessages(t *testing.T) {
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(ev))
+	assert.Equal(t, []string{"2 paths already violate ClusterPolicyConstraint c, such as HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(ev))
 }
 
 func TestConstraintsOnOtherPaths(t *testing.T) {

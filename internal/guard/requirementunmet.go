@@ -101,9 +101,10 @@ func (ev *requirements) reportNotBinding(all []*unmetRequirement) {
 	if slices.ContainsFunc(all, func(u *unmetRequirement) bool { return u.at != first.at }) {
 		f.Rule = ""
 	}
-	f.Short = fmt.Sprintf("%s is not met, but does not apply to this write: %s%s", ref, first.message, more)
+	on, unbound := pathsText(first.on, first.paths), ", but does not apply to this write: "+first.message+more
+	f.Short = shortText(fmt.Sprintf("%s is not met on %s%s", ref, on, unbound), fmt.Sprintf("%s is not met%s", ref, unbound))
 	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: warning only, since the constraint does not apply to writes of %s",
-		ref, first.message, pathsText(first.on, first.paths), more, ev.writtenRef())
+		ref, first.message, on, more, ev.writtenRef())
 	if first.before {
 		f.What += "; existing violation, not made worse by this write"
 	}

@@ -280,19 +280,21 @@ func (ev *ruleLosses) lossFinding(l *ruleLoss) Finding {
 	var why string
 	why, f.Advice = ev.lossText(l)
 	f.unread = l.unread
-	if l.gone != "" {
-		f.What = f.Short + ": " + why
-	} else {
+	since := ": "
+	if l.gone == "" {
 		f.Short += ev.entriesText(l)
-		f.What = f.Short
-		if why != "" {
-			f.What += ", since " + why
+		if since = ", since "; why == "" {
+			since = ""
 		}
 	}
+	f.What = f.Short + since + why
+	unsure := ""
 	if l.unsure != "" {
 		f.What += "; this is unsure: " + l.unsure
-		f.Short += "; unsure: " + l.unsure
+		unsure = "; unsure: " + l.unsure
 	}
+	why, _, _ = strings.Cut(why, ": ") // without the details
+	f.Short = shortText(f.Short+since+why+unsure, f.Short+unsure)
 	return f
 }
 

@@ -245,10 +245,11 @@ func (ev *schemaViolations) reportAll() {
 
 func (ev *schemaViolations) reportOne(m *schemaViolation) {
 	sources := sourcesOf(m.on)
+	on, merged := pathsText(m.on, m.paths), "; it is merged from "+joinRefs(sources)
+	short := fmt.Sprintf("the effective %s on %s violates its schema: %s", m.kind.Kind, on, m.message)
 	f := Finding{
-		What: fmt.Sprintf("the effective %s on %s violates the schema of its kind: %s; it is merged from %s",
-			m.kind.Kind, pathsText(m.on, m.paths), m.message, joinRefs(sources)),
-		Short:  fmt.Sprintf("the effective %s violates its schema: %s", m.kind.Kind, m.message),
+		What:   fmt.Sprintf("the effective %s on %s violates the schema of its kind: %s%s", m.kind.Kind, on, m.message, merged),
+		Short:  shortText(short+merged, short, fmt.Sprintf("the effective %s violates its schema: %s", m.kind.Kind, m.message)),
 		Advice: "edit one of them so that the result is valid",
 	}
 	if len(sources) == 1 {

@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -98,6 +99,19 @@ func joinSome(some []api.Ref, all int) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return api.JoinNames(names)
+}
+
+// WarningLength is the most characters that the API server does not cut a warning to, however
+// many there are.
+const WarningLength = 256
+
+// shortText returns the first of some texts that is short enough for a warning, else the last.
+func shortText(texts ...string) string {
+	i := slices.IndexFunc(texts, func(text string) bool { return utf8.RuneCountInString(text) <= WarningLength })
+	if i < 0 {
+		i = len(texts) - 1
+	}
+	return texts[i]
 }
 
 // noteLength is the most bytes that the note of a Kubernetes Event may have.
