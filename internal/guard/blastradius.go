@@ -84,27 +84,26 @@ func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 func (ev *blastRadius) reportAll() {
 	if ev.owner != nil {
 		for _, b := range ev.owner.kinds {
-			ev.deny(b, ev.ownerCause(), "would change", false)
+			ev.deny(b, b.text(ev.ownerCause()+", which would change"), false)
 		}
 	}
 	ev.reportGained()
 	for _, b := range ev.kinds {
 		repeats := b.paths.count() == ev.paths.count() && b.namespaces.count() == ev.namespaces.count()
-		if ev.deny(b, objectText(ev.change), "changes", repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
+		what := b.text(objectText(ev.change) + " changes")
+		if ev.deny(b, what, repeats) || !b.namespaces.hasOther(ev.ownNamespace()) ||
 			!b.exceeds() && max(b.reportedPaths, b.covered.count()) >= b.paths.count() {
 			continue
 		}
-		f := Finding{Short: b.text("changes"), Repeats: repeats}
 		if b.reportedPaths == 0 {
-			f.Short += api.LostText(b.lost.Sorted())
+			what += api.LostText(b.lost.Sorted())
 		}
-		f.What = objectText(ev.change) + ": " + f.Short
-		ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
+		ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, Finding{What: what, Short: what, Repeats: repeats})
 	}
 }
 
 // deny denies the write for want of an acknowledgement, and reports whether it did.
-func (ev *blastRadius) deny(b *kindImpact, cause, changes string, repeats bool) bool {
+func (ev *blastRadius) deny(b *kindImpact, what string, repeats bool) bool {
 	if !b.exceeds() || !b.namespaces.hasOther(ev.ownNamespace()) {
 		return false
 	}
@@ -112,8 +111,8 @@ func (ev *blastRadius) deny(b *kindImpact, cause, changes string, repeats bool) 
 	if b.paths.count() <= a.allowed {
 		return false
 	}
-	f := Finding{Short: b.text(changes) + api.LostText(b.lost.Sorted()), Advice: ev.acknowledgeAdvice(a.wanted), Repeats: repeats}
-	f.What = fmt.Sprintf("%s: %s, more than the %d allowed without acknowledgement%s", cause, f.Short, b.limit, a.why)
+	f := Finding{Short: what + api.LostText(b.lost.Sorted()), Advice: ev.acknowledgeAdvice(a.wanted), Repeats: repeats}
+	f.What = fmt.Sprintf("%s, more than the %d allowed without acknowledgement%s", f.Short, b.limit, a.why)
 	ev.reportForKind(nil, api.ReasonBlastRadius, api.Deny, f)
 	return true
 }
@@ -132,9 +131,10 @@ func (ev *blastRadius) limitedPaths() int {
 // exceeds reports whether there are more paths than the limit.
 func (k *kindImpact) exceeds() bool { return k.limit > 0 && k.paths.count() > k.limit }
 
+// text says that something changes effective policies.
 func (k *kindImpact) text(changes string) string {
-	return fmt.Sprintf("effective policy of %s %s on %s in %s",
-		k.kind.Ref().Kind, changes, api.Plural(k.paths.count(), "path"), api.Plural(k.namespaces.count(), "namespace"))
+	return fmt.Sprintf("%s the effective %s on %s in %s",
+		changes, k.kind.Ref().Kind, api.Plural(k.paths.count(), "path"), api.Plural(k.namespaces.count(), "namespace"))
 }
 
 // reported records a finding about rules or an override that a number of paths lose.
@@ -165,16 +165,15 @@ func (ev *blastRadius) lost() []api.LostRules {
 
 // acknowledgeAdvice says how to acknowledge the write.
 func (ev *blastRadius) acknowledgeAdvice(value string) string {
-	look := "review them with kubectl overrule diff, then "
 	if ev.change.Operation != Delete {
-		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, value)
+		return fmt.Sprintf("review them with kubectl overrule diff, then set the annotation %s: %s in the same write", api.AnnotationAcknowledge, value)
 	}
 	ref := ev.change.Object().Ref()
 	namespace := ""
 	if ref.Namespace != "" {
 		namespace = " -n " + ref.Namespace
 	}
-	return look + fmt.Sprintf("delete it after kubectl annotate --overwrite %s %s%s %s=%s",
+	return fmt.Sprintf("review them with kubectl overrule diff --delete, then run this and delete it again: kubectl annotate --overwrite %s %s%s %s=%s",
 		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, value)
 }
 

@@ -196,7 +196,7 @@ func deletes(t *testing.T, g testNamespaces, _ *server.Server) {
 	got := g.c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, g.expand("Warning: override rules.authentication.sso of AuthPolicy INFRA/gw-auth "))
-	assert.NotContains(t, got.Stderr, "effective policy of AuthPolicy changes", "the first warning says on how many paths")
+	assert.NotContains(t, got.Stderr, "changes the effective AuthPolicy", "the first warning says on how many paths")
 }
 
 // finalizes removes the finalizer of an object that would be denied if it were

@@ -161,7 +161,7 @@ func (c *kindCase) manifest(t *testing.T, s *step) string {
 
 // reach is the warnings about the extent of a write, which are not compared: that of a mesh's
 // policy includes the waypoints and gateways of other cases.
-var reach = regexp.MustCompile(`have no effect at waypoint |are not read on |effective policy of \w+ changes on \d+ paths? in \d+ namespace|(loses?|replaces) .* of .* on \d+ paths?|gets? .* of |requests that move `)
+var reach = regexp.MustCompile(`have no effect at waypoint |are not read on |changes the effective \w+ on \d+ paths? in \d+ namespace|(loses?|replaces) .* of .* on \d+ paths?|gets? .* of |requests that move `)
 
 // checkOutput compares kubectl's output.
 func (s *step) checkOutput(t *testing.T, got env.Result, at string) {

@@ -147,7 +147,7 @@ func denies(code api.ReasonCode, text string) func(Shape) Want {
 
 // changes is the warning about the number of changed paths.
 func changes(kind string, paths int) Want {
-	return Want{Says: fmt.Sprintf("effective policy of %s changes on %d paths in 1 namespace", kind, paths)}
+	return Want{Says: fmt.Sprintf("changes the effective %s on %d paths in 1 namespace", kind, paths)}
 }
 
 // reaches expects that all paths of the routes have another effective policy.

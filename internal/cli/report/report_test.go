@@ -79,7 +79,7 @@ func full() *Report {
 			},
 			{
 				Severity: Note, Code: api.ReasonBlastRadius, Object: toystoreLimit, Operation: "UPDATE",
-				Message: "RateLimitPolicy app/toystore-limits: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace",
+				Message: "RateLimitPolicy app/toystore-limits changes the effective RateLimitPolicy on 2 paths in 1 namespace",
 				At:      Location{File: "apps/toystore/limits.yaml"},
 			},
 		},
