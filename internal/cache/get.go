@@ -15,10 +15,13 @@ import (
 )
 
 // ReadLive reads an object from the API server: of a kind of Gateway API, a Service, a
-// Namespace, or of a kind that is Selectable. It returns nil if the object does not exist, if
+// Namespace, a policy, or of a kind that is Selectable. It returns nil if the object does not exist, if
 // its kind is not installed, and for all other kinds. It implements guard.ReadLiveFunc.
 func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
 	kind := ref.PolicyKind()
+	if k := w.currentKinds().Of(kind); k != nil {
+		return w.Stored(ctx, k, ref)
+	}
 	if w.currentKinds().Selectable(kind) {
 		o, err := w.stored(ctx, ref, labelDecoder(kind))
 		if apierrors.IsForbidden(err) { // which is one of the Problems

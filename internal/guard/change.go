@@ -127,6 +127,30 @@ func parentsOf(o snapshot.Object) []gateway.Parent {
 	return nil
 }
 
+// reference is how an object refers to a policy that it attaches to itself.
+type reference struct {
+	to api.Ref
+	at policykind.Target
+}
+
+// newReferences returns the first policies, as many as are read live, to which a write newly
+// refers by filters of a route or a parametersRef: of the kinds of a view, each once.
+func newReferences(v *snapshot.View, c Change) []reference {
+	known := make(map[api.Ref]bool)
+	for to := range v.References(c.Before) {
+		known[to] = true
+	}
+	var out []reference
+	for to, t := range v.References(c.After) {
+		if by := t.AttachedBy; known[to] || by != policykind.ExtensionRef && by != policykind.ParametersRef || len(out) == maxLiveReads {
+			continue
+		}
+		known[to] = true
+		out = append(out, reference{to, t})
+	}
+	return out
+}
+
 // newParents returns the parents that a write adds to a route or a listener set.
 func newParents(c Change) iter.Seq[gateway.Parent] {
 	return func(yield func(gateway.Parent) bool) {

@@ -233,7 +233,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 }
 
 // readMissing returns the view before the write with what it lacks: the targets of a policy and
-// their parents, or the parents that the write adds to a route or listener set.
+// their parents, or the parents and policies to which the object that is written newly refers.
 func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	if ev.guard.ReadLive == nil {
 		return ev.before, nil
@@ -241,6 +241,11 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	r := &liveReader{ev: ev.write, view: ev.before}
 	p, ok := ev.change.After.(*policykind.Policy)
 	if !ok {
+		for _, policy := range newReferences(r.view, ev.change) {
+			if err := r.addMissing(ctx, policy.to); err != nil {
+				return nil, err
+			}
+		}
 		err := r.addParents(ctx, newParents(ev.change))
 		return r.view, err
 	}

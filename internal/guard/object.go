@@ -20,6 +20,7 @@ func (ev objectCheck) check() {
 	if ev.change.After != nil {
 		ev.reportConflicts(ev.change.After.Ref())
 	}
+	ev.reportMissingReferences()
 	switch o := ev.change.After.(type) {
 	case *gateway.Route:
 		ev.reportUnreadParents()
@@ -157,6 +158,25 @@ func (ev objectCheck) reportMissingParents(field string) {
 		}
 		ev.warn(api.ReasonTargetNotFound, Finding{Advice: cmp.Or(hint, "check the parentRef, or create its object"), Field: field},
 			"a parentRef of %s has no effect: %s", ev.change.After.Ref(), why)
+	}
+}
+
+// reportMissingReferences reports which policies to which the write newly refers, by a filter or
+// a parametersRef, do not exist. Those of kinds that are not read may.
+func (ev objectCheck) reportMissingReferences() {
+	for _, r := range newReferences(ev.before, ev.change) {
+		t := r.at
+		if ev.after.Get(r.to) != nil {
+			continue
+		}
+		by, field := "parametersRef of "+t.Ref.String(), "spec.parametersRef"
+		switch {
+		case t.AttachedBy == policykind.ExtensionRef:
+			by, field = fmt.Sprintf("a filter of %s %s", t.Ref, t.Section), fmt.Sprintf("spec.rules[%d].filters", t.Rule)
+		case t.Ref.Kind == gateway.KindGateway:
+			field = "spec.infrastructure.parametersRef"
+		}
+		ev.warn(api.ReasonTargetNotFound, Finding{Advice: "check its name, or create it", Field: field}, "%s refers to %s, which does not exist", by, r.to)
 	}
 }
 

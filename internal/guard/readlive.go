@@ -48,13 +48,19 @@ func (r *liveReader) add(ctx context.Context, ref api.Ref) error {
 	return err
 }
 
+// addMissing adds an object that the view lacks.
+func (r *liveReader) addMissing(ctx context.Context, ref api.Ref) error {
+	if r.view.Get(ref) != nil {
+		return nil
+	}
+	return r.add(ctx, ref)
+}
+
 // addParents adds parents of a route or listener set.
 func (r *liveReader) addParents(ctx context.Context, parents iter.Seq[gateway.Parent]) error {
 	for p := range parents {
-		if r.view.Get(p.Ref()) == nil {
-			if err := r.add(ctx, p.Ref()); err != nil {
-				return err
-			}
+		if err := r.addMissing(ctx, p.Ref()); err != nil {
+			return err
 		}
 	}
 	return nil

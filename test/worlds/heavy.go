@@ -395,7 +395,7 @@ func pairCases() []Heavy {
 		{
 			What: "pairs/groups", Name: "2,000 rules of one group become those of another on 500 routes",
 			Want: func(s Shape) Want {
-				return Want{Says: fmt.Sprintf("changes on %d paths in 1 namespace (%d lose authentication)", s.Paths(), s.Paths())}
+				return Want{Says: fmt.Sprintf("changes the effective AuthPolicy on %d paths in 1 namespace (%d lose authentication)", s.Paths(), s.Paths())}
 			},
 			put: []func(Shape) []Object{one(groups("authentication")), eachRoute(func(i int) Object {
 				return ownPolicy(i, authKind, parse(`{"rules":{"metadata":{"own%d":{"a":%d}}}}`, i, i))
