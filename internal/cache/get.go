@@ -18,12 +18,13 @@ import (
 // Namespace, a policy, or of a kind that is Selectable. It returns nil if the object does not exist, if
 // its kind is not installed, and for all other kinds. It implements guard.ReadLiveFunc.
 func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
-	kind := ref.PolicyKind()
-	if k := w.currentKinds().Of(kind); k != nil {
-		return w.Stored(ctx, k, ref)
+	kind, kinds := ref.PolicyKind(), w.currentKinds()
+	decode, policies := labelDecoder(kind), kinds.Of(kind)
+	if policies != nil {
+		decode = policyDecoder(policies)
 	}
-	if w.currentKinds().Selectable(kind) {
-		o, err := w.stored(ctx, ref, labelDecoder(kind))
+	if policies != nil || kinds.Selectable(kind) {
+		o, err := w.stored(ctx, ref, decode)
 		if apierrors.IsForbidden(err) { // which is one of the Problems
 			return nil, nil
 		}

@@ -208,9 +208,9 @@ func heals(t *testing.T, e *env.Env) {
 }
 
 func asksLive(t *testing.T, e *env.Env) {
-	w, err := New(e.Config, startWatcher(t, e.Config).store, Options{})
-	require.NoError(t, err)
-	for _, ref := range append([]api.Ref{appRef}, hierarchyRefs...) {
+	w := startWatcher(t, e.Config)
+	w.ready(t)
+	for _, ref := range append([]api.Ref{appRef, authRef}, hierarchyRefs...) {
 		o, err := w.ReadLive(t.Context(), ref)
 		require.NoError(t, err)
 		if assert.NotNil(t, o, ref) {
