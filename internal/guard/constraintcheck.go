@@ -21,8 +21,6 @@ type requirements struct {
 	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
 	unmet   tally[unmetKey, unmetRequirement]
-	// deletedAt is nil until a grace period is looked at.
-	deletedAt map[kindOn]time.Time
 	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
 	// constraints that do not bind the write.
 	unchangedCost, notBindingCost warnMeter
@@ -87,11 +85,8 @@ func (ev *requirements) checkOne(c *constraint.Constraint, level constraint.Leve
 	if errors.Is(err, errWarnBudget) {
 		err = nil // reportUnevaluated says so
 	}
-	if len(found) == 0 {
-		return err
-	}
-	grace, until := ev.graceOn(c, p.After)
 	for _, u := range found {
+		grace, until := ev.graceOn(c, p.After, !u.before)
 		k := unmetKey{c, u.At, u.Message, u.before, notBinding, grace}
 		entry := ev.unmet.at(k, unmetRequirement{unmetKey: k, rule: u.Rule, on: p.After, until: until})
 		entry.paths++

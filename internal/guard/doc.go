@@ -22,7 +22,7 @@
 //   - outcome, rulesinforce, gained, blastradius: what became of rules, and on how many paths
 //   - terminating, overrideweakened, overridelosses, overridecheck, overridereport,
 //     otherpaths, awaited: type overrides
-//   - one file or two for each other reason: policy, object, detached, toomany, unreached,
+//   - one file or two for each other reason: policy, object and deletedparents, detached, toomany, unreached,
 //     overriddentally and overridden, ruleslosttext, ruleslost, movedrules and leftlisteners,
 //     constraintinputs, graceperiod, constraintcheck and requirementunmet, schema, ratelimitchange,
 //     ratelimitown and ratelimits

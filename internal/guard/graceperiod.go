@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // grace says whether a violation is in the grace period of its constraint (SEMANTICS section 8).
@@ -21,32 +22,46 @@ const (
 )
 
 // graceOn returns the state of the grace period of a constraint on a path that violates it, and
-// when it ends: it begins with the newest object of the path, or the last policy that was
-// deleted there.
-func (ev *requirements) graceOn(c *constraint.Constraint, e *effective.Effective) (state grace, ends time.Time) {
+// when it ends. It begins with the newest object of the path, or with the deletion of a policy
+// that satisfied the constraint, such as the write if newly is set.
+func (ev *requirements) graceOn(c *constraint.Constraint, e *effective.Effective, newly bool) (state grace, ends time.Time) {
 	if c.GracePeriod == 0 || c.Enforcement != api.Deny {
 		return noGrace, ends
 	}
 	now := time.Now()
-	var newest, deleted time.Time
-	var of api.Ref
+	var began time.Time
+	var of api.Ref // what has to comply
 	for o := range e.Path.Objects {
-		if created := ev.createdAt(o.Ref, now); created.After(newest) {
-			newest, of = created, o.Ref
-		}
-		if at := ev.deletedPolicyAt(c.PolicyKind(), o.Ref); at.After(deleted) {
-			deleted = at
+		if created := ev.createdAt(o.Ref, now); created.After(began) {
+			began, of = created, o.Ref
 		}
 	}
-	for _, began := range []time.Time{newest, deleted} {
-		if end := began.Add(c.GracePeriod); end.After(now) && end.After(ends) {
-			state, ends = graceRuns, end
-		}
+	deleted := ev.deletedAt(c, e, now, newly)
+	if deleted.After(began) {
+		began, of = deleted, objectOf(e)
 	}
-	if state == noGrace && of == ev.writtenRef() && newest.Unix() > c.Created {
-		state = graceOver
+	switch ends = began.Add(c.GracePeriod); {
+	case ends.After(now):
+		return graceRuns, ends
+	case of == ev.writtenRef() && began.Unix() > c.Created:
+		return graceOver, ends
+	default:
+		return noGrace, ends
 	}
-	return state, ends
+}
+
+// deletedAt returns when a policy was deleted that satisfied a constraint on a path, the zero
+// time for none.
+func (ev *requirements) deletedAt(c *constraint.Constraint, e *effective.Effective, now time.Time, newly bool) time.Time {
+	p, ok := ev.change.Before.(*policykind.Policy)
+	switch {
+	case newly && ok && ev.change.Operation == Delete && p.Kind.Ref() == c.PolicyKind():
+		return now
+	case ev.guard.UnmetSince == nil:
+		return time.Time{}
+	default:
+		return ev.guard.UnmetSince(c.Ref(), e.Path.Elements())
+	}
 }
 
 // createdAt returns when an object of a path was created: now if the write creates it, the zero
@@ -69,26 +84,6 @@ func (ev *write) createdAt(ref api.Ref, now time.Time) time.Time {
 	default:
 		return time.Unix(created, 0)
 	}
-}
-
-// deletedPolicyAt returns when the last policy of a kind on an object was deleted, the zero time
-// if none is known.
-func (ev *requirements) deletedPolicyAt(kind api.PolicyKind, on api.Ref) time.Time {
-	if ev.deletedAt == nil {
-		ev.deletedAt = make(map[kindOn]time.Time)
-		for _, d := range ev.after.DeletedPolicies() {
-			for _, t := range ev.after.Targets(d.Policy) {
-				ev.deletedAt[kindOn{d.Kind.Ref(), t.Ref}] = d.At
-			}
-		}
-	}
-	return ev.deletedAt[kindOn{kind, on}]
-}
-
-// kindOn are the policies of a kind on an object.
-type kindOn struct {
-	kind api.PolicyKind
-	on   api.Ref
 }
 
 // graceText says for how much longer a violation is allowed.

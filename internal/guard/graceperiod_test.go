@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
@@ -21,6 +22,12 @@ import (
 type graceWorld struct {
 	*testing.T
 	*snapshot.View
+
+	unmetSince time.Time
+}
+
+func (w *graceWorld) guard() *guard.Guard {
+	return &guard.Guard{Engine: effective.NewEngine(), ReadsAll: true, UnmetSince: func(api.Ref, []api.PathElement) time.Time { return w.unmetSince }}
 }
 
 // graceDoc is an object that was created at a time, or is not created yet.
@@ -48,7 +55,7 @@ func (w *graceWorld) reported(doc string) string {
 	} else {
 		c = change(w.View, read(w.T, w.View, doc))
 	}
-	d, err := (&guard.Guard{Engine: effective.NewEngine(), ReadsAll: true}).Evaluate(w.Context(), w.View, c, nil)
+	d, err := w.guard().Evaluate(w.Context(), w.View, c, nil)
 	require.NoError(w, err)
 	var out []string
 	for _, f := range slices.Concat(d.Denials, d.Warnings) {
@@ -67,7 +74,7 @@ func (w *graceWorld) put(doc string) { w.View = w.With(snapshot.Put(read(w.T, w.
 func TestGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		w := &graceWorld{t, world(t, docs(
+		w := &graceWorld{T: t, View: world(t, docs(
 			graceDoc("Gateway", "g", began.Add(-time.Hour), "spec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP}]}"),
 			graceDoc("Gateway", "h", began.Add(-3*time.Hour), "spec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP}]}"),
 			graceDoc("HTTPRoute", "old", began.Add(-3*time.Hour), "spec: {rules: [{}], parentRefs: [{name: h}]}"),
@@ -97,11 +104,14 @@ func TestGracePeriod(t *testing.T) {
 		assert.Empty(t, dropped, "an edit has no grace period: it is denied without a reason of its own")
 		assert.Equal(t, "Warn allowed for another 5m, the constraint's grace period", w.reported("delete p"))
 		w.View = w.With(snapshot.Delete(read(t, w.View, graceDoc("Paint", "p", began, gracePolicySpec+"a: 1}")).Ref()))
+		w.unmetSince = time.Now() // as the audit observes it
 		time.Sleep(4 * time.Minute)
 		assert.Equal(t, "Warn allowed for another 60s, the constraint's grace period", w.reported(graceRoute(began, "2")))
 		assert.Equal(t, []time.Duration{time.Minute}, w.allowed(), "an audit says until when it is allowed")
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, over, w.reported(graceRoute(began, "2")))
+		assert.Equal(t, over, w.reported(strings.Replace(graceDoc("HTTPRoute", "old", began.Add(-3*time.Hour), "spec: {rules: [{}], parentRefs: [{name: h}]}"),
+			"name: old", "name: old, labels: {x: v2}", 1)), "what is older than the constraint, too, once the policy is deleted")
 		assert.Equal(t, []time.Duration{0}, w.allowed())
 	})
 }
@@ -109,7 +119,7 @@ func TestGracePeriod(t *testing.T) {
 // allowed returns for how long each violation on the route is allowed, as an audit has it.
 func (w *graceWorld) allowed() []time.Duration {
 	w.Helper()
-	found, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(w.Context(), w.View, effective.ScopeOf(w.Get(read(w.T, w.View, graceRoute(time.Time{}, "1")).Ref())))
+	found, err := w.guard().Violations(w.Context(), w.View, effective.ScopeOf(w.Get(read(w.T, w.View, graceRoute(time.Time{}, "1")).Ref())))
 	require.NoError(w, err)
 	var out []time.Duration
 	for _, v := range found {

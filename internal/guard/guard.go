@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -32,6 +33,9 @@ type Guard struct {
 	ReadsAll bool
 	// OmitCounts has messages not say how many entries lists have.
 	OmitCounts bool
+	// UnmetSince, if set, returns when the deletion of a policy was observed since which a
+	// constraint is violated on a path, the zero time for none.
+	UnmetSince func(constraint api.Ref, path []api.PathElement) time.Time
 	// Budget is what the conditions of one evaluation may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64

@@ -20,6 +20,7 @@ func (a *app) addAuditor() error {
 		Store: a.store, Violations: a.guard.Violations, Leading: a.leading,
 		Events: a.manager.GetEventRecorder("overrule"), Locate: locate(a.manager.GetAPIReader()), Log: a.log.WithName("audit"),
 	})
+	a.guard.UnmetSince = auditor.UnmetSince
 	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
 }
 

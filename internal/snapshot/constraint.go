@@ -4,14 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 var _ constraint.Lookup = (*View)(nil)
@@ -108,40 +106,4 @@ func HasSection(o Object, section string) bool {
 	default:
 		return false
 	}
-}
-
-// DeletedPolicy is a policy that was deleted, and when that was observed.
-type DeletedPolicy struct {
-	*policykind.Policy
-
-	At time.Time
-}
-
-// DeletedPolicies returns the policies of which a grace period of a constraint on their kind
-// began with their deletion, the last one last.
-func (v *View) DeletedPolicies() []DeletedPolicy { return v.deleted }
-
-// maxDeletedPolicies bounds the memory that deletions take; the first ones are forgotten.
-const maxDeletedPolicies = 10_000
-
-// addDeleted adds a policy that is deleted now, if the constraints on its kind have a grace
-// period, and leaves out those of which it ended. Other objects, and nil, are none.
-func (v *View) addDeleted(o Object) {
-	p, ok := o.(*policykind.Policy)
-	if !ok || v.gracePeriod(p.Kind.Ref()) == 0 {
-		return
-	}
-	now := time.Now()
-	kept := slices.DeleteFunc(slices.Clone(v.deleted), func(d DeletedPolicy) bool {
-		return d.Ref() == p.Ref() || now.Sub(d.At) > v.gracePeriod(d.Kind.Ref())
-	})
-	v.deleted = append(kept[max(0, len(kept)-maxDeletedPolicies+1):], DeletedPolicy{p, now})
-}
-
-// gracePeriod returns the longest one of the constraints on a kind.
-func (v *View) gracePeriod(kind api.PolicyKind) (longest time.Duration) {
-	for _, c := range v.constraints[kind] {
-		longest = max(longest, c.GracePeriod)
-	}
-	return longest
 }

@@ -54,8 +54,6 @@ type View struct {
 	// constraints are the valid ones by policy kind, sorted. The map is copied on each
 	// write: they are few, and rarely written.
 	constraints map[api.PolicyKind][]*constraint.Constraint
-	// deleted are policies of kinds with a grace period, the last one last (DeletedPolicies).
-	deleted []DeletedPolicy
 	// version is the highest resourceVersion that any source had reached.
 	version uint64
 	// config is nil in a view that was made without (KindConfig).
@@ -93,7 +91,6 @@ func (v *View) apply(c Change) {
 	}
 	if c.Object == nil {
 		v.objects.remove(at)
-		v.addDeleted(old)
 	} else {
 		v.objects.set(at, c.Object)
 	}

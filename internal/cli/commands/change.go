@@ -75,12 +75,14 @@ func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change,
 }
 
 // creationTime returns the creation time of the object after a change, in seconds
-// since 1970: that of the policy, route or listener set that it updates, else now.
+// since 1970: that of the policy, route, gateway or listener set that it updates, else now.
 func creationTime(change guard.Change, now int64) int64 {
 	switch o := change.Before.(type) {
 	case *policykind.Policy:
 		return o.Created
 	case *gateway.Route:
+		return o.Created
+	case *gateway.Gateway:
 		return o.Created
 	case *gateway.ListenerSet:
 		return o.Created

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -65,6 +64,7 @@ type Auditor struct {
 	lastView *snapshot.View
 	// allowed are the objects of violations that are still allowed, and until when.
 	allowed map[api.Ref]time.Time
+	unmet   atomic.Pointer[map[unmetKey]unmetConstraint]
 }
 
 // New returns an Auditor that observes its store, which must not contain objects yet.
@@ -72,6 +72,7 @@ func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
 	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil), runs: newRuns(), allowed: make(map[api.Ref]time.Time)}
 	a.current.Store(&violations{})
+	a.unmet.Store(&map[unmetKey]unmetConstraint{})
 	o.Store.Subscribe(a.changes.Record)
 	return a
 }
@@ -117,6 +118,7 @@ func (a *Auditor) run(ctx context.Context) error {
 	var err error
 	covered := func([]api.PathElement) bool { return true }
 	if all { // true for the first run
+		changed.Events = nil
 		found, err = a.auditAll(ctx, v)
 	} else {
 		objects := snapshot.Objects(changed.Events)
@@ -128,7 +130,7 @@ func (a *Auditor) run(ctx context.Context) error {
 		a.changes.RecordAll()
 		return err
 	}
-	next, added, resolved := a.current.Load().replace(found, covered)
+	next, added, resolved := a.current.Load().replace(a.withoutAllowed(v, found, covered, changed.Events), covered)
 	first := a.lastView == nil
 	a.current.Store(&next)
 	a.lastView = v
@@ -173,34 +175,9 @@ func (a *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effect
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return slices.DeleteFunc(found, func(v api.Violation) bool {
-		if v.Until != nil { // it is one when its grace period ends
-			a.allowed[v.Object] = v.Until.Time
-		}
-		return v.Until != nil || v.Code == api.ReasonNotRead // which says that something could not be checked
-	}), nil
+	return slices.DeleteFunc(found, notChecked), nil
 }
 
-// nextAllowedEnds receives when the first violation is not allowed any more.
-func (a *Auditor) nextAllowedEnds() <-chan time.Time {
-	if len(a.allowed) == 0 {
-		return nil
-	}
-	return time.After(time.Until(slices.MinFunc(slices.Collect(maps.Values(a.allowed)), time.Time.Compare)))
-}
-
-// recordEnded has the next run audit the objects of violations that are not allowed any more.
-func (a *Auditor) recordEnded() {
-	var ended []snapshot.Event
-	now := time.Now()
-	for ref, until := range a.allowed {
-		if until.After(now) {
-			continue
-		}
-		delete(a.allowed, ref)
-		if o := a.lastView.Get(ref); o != nil {
-			ended = append(ended, snapshot.Event{Before: o, After: o})
-		}
-	}
-	a.changes.Record(ended)
-}
+// notChecked reports whether v only says that something could not be checked, which is
+// no violation.
+func notChecked(v api.Violation) bool { return v.Code == api.ReasonNotRead }

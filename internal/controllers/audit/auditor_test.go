@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -40,15 +38,13 @@ func onGateway(name, gw, spec string) string {
 }
 
 // auditFixture is an Auditor with its Events and logs. A path is in violation if a is
-// 100, allowed or not, and cannot be checked if b is 100.
+// 100, and cannot be checked if b is 100.
 type auditFixture struct {
 	*testing.T
 	*Auditor
 	engine *effective.Engine
 	err    error
 	scopes []effective.Scope
-	// until is when violations are not allowed any more.
-	until time.Time
 
 	mu     sync.Mutex
 	events []string
@@ -89,11 +85,7 @@ func (s *auditFixture) audit(ctx context.Context, v *snapshot.View, scope effect
 		if spec["a"] == int64(100) {
 			out = append(out, api.Violation{
 				Code: api.ReasonRequirementUnmet, Action: api.Deny, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rule: "a", Message: "a is 100",
-				Object: e.Path.Route.Ref(),
 			})
-			if time.Now().Before(s.until) {
-				out[len(out)-1].Until = new(metav1.NewTime(s.until))
-			}
 		}
 		if spec["b"] == int64(100) {
 			out = append(out, api.Violation{
@@ -174,21 +166,6 @@ func TestRunUpdatesViolations(t *testing.T) {
 	assert.Equal(t, []string{pathS}, s.runOnce())
 	s.remove(routeS)
 	assert.Empty(t, s.runOnce(), "a removed path has no violation")
-}
-
-func TestGracePeriodsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"), onRoute("q", "s", "a: 100"))
-		s.until = time.Now().Add(5 * time.Minute)
-		go func() { assert.NoError(t, s.Start(t.Context())) }()
-		time.Sleep(4 * time.Minute)
-		assert.Empty(t, s.paths(), "what is allowed is not reported")
-		s.remove(routeS)
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []string{pathR}, s.paths())
-		assert.Empty(t, s.scopes[len(s.scopes)-1].Roots, "only its object is audited once more")
-	})
 }
 
 func TestEventsThatCauseFullAudit(t *testing.T) {
