@@ -192,6 +192,7 @@ func (e *evaluatedStep) denyEvasion(one *guard.Decision) {
 	d := e.decision
 	d.Denials = slices.DeleteFunc(slices.Clone(one.Denials), func(f guard.Finding) bool { return !takesAway(f) })
 	if len(d.Denials) > 0 {
+		d.Changes, d.Lost = one.Changes, one.Lost
 		d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool { return f.Code == api.ReasonApplyOrder })
 	}
 }
