@@ -181,7 +181,10 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	case policy == object:
 		return it + " is deleted", l.replaceAdvice(at)
 	case now == nil && ev.change.End != nil:
-		return it + " is deleted", l.replaceAdvice(l.newTarget())
+		if l.on.After.Path.Element(was.Level(l.from)) != at {
+			at = l.newTarget()
+		}
+		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
 		return fmt.Sprintf("%s is attached to %s", it, at), l.attachAdvice()
 	case l.route != (api.Ref{}):

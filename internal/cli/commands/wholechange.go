@@ -114,46 +114,51 @@ func replaceFindings(all, others []guard.Finding, matches func(guard.Finding) bo
 	return slices.Insert(kept, at, others...)
 }
 
-// loss is what findings about lost rules are told apart by.
+// loss is what says that rules are lost: a finding about those of a policy, or a count.
 type loss struct {
 	policy api.Ref
-	moves  bool // requests that move lose them
+	moves  bool   // requests that move lose them
+	rules  string // of a count
 }
 
-// losses returns the rules that are lost by a step.
-func (e *evaluatedStep) losses() map[loss]bool {
+func lossOf(f guard.Finding) loss { return loss{policy: f.Policy, moves: f.Request != ""} }
+
+// losses returns what says that a step loses rules.
+func losses(d *guard.Decision) map[loss]bool {
 	out := make(map[loss]bool)
-	for _, f := range e.decision.Warnings {
+	for _, f := range d.Warnings {
 		if isLoss(f) {
 			out[lossOf(f)] = true
 		}
 	}
+	for _, l := range d.Lost {
+		out[loss{rules: l.Rules}] = true
+	}
 	return out
 }
 
-func lossOf(f guard.Finding) loss { return loss{f.Policy, f.Request != ""} }
-
 // judgeAsOne has lost rules and overrides be those that all steps lose together which lead from a
 // view to the one in the end: what one takes away and another one gives back is not lost. Some
-// is lost by several alone: if one deletes a policy, and another one moves the requests to its
+// are lost by several alone: if one deletes a policy, and another one moves the requests to its
 // route to another one. The last of these says so.
 func (o *applyOrder) judgeAsOne(ctx context.Context, from *snapshot.View) error {
 	asOne := make([]*evaluatedStep, len(o.results))
-	said := make(map[loss]bool) // by a step that loses them by itself
+	said := make(map[loss]bool) // by steps; true if all together have the loss there, too
 	for i := range o.results {
 		e := &o.results[i]
 		if e.decision == nil || !o.allows(e.decision) {
 			continue
 		}
-		var err error
-		if asOne[i], err = o.evaluator.evaluateUntilEnd(ctx, e, from); err != nil {
+		one, err := o.evaluator.evaluateUntilEnd(ctx, e, from)
+		if err != nil {
 			return err
 		}
-		if asOne[i] != nil {
-			has := e.losses()
-			for l := range asOne[i].losses() {
-				said[l] = said[l] || has[l]
-			}
+		if asOne[i] = one; one == nil {
+			continue
+		}
+		together := losses(one.decision)
+		for l := range losses(e.decision) {
+			said[l] = said[l] || together[l]
 		}
 	}
 	for i, one := range slices.Backward(asOne) {
@@ -169,21 +174,21 @@ func (o *applyOrder) judgeAsOne(ctx context.Context, from *snapshot.View) error 
 	return nil
 }
 
-// judgeLosses replaces the lost rules of a step by those of all steps together. said are those
-// that another step says.
+// judgeLosses replaces the lost rules of a step by those of all steps together, but for those
+// that another step says, or that policies give up which are edited.
 func (e *evaluatedStep) judgeLosses(one *guard.Decision, said map[loss]bool) {
-	d, has := e.decision, e.losses()
-	lost := slices.DeleteFunc(slices.Clone(one.Warnings), func(f guard.Finding) bool {
-		return isLoss(f) && !has[lossOf(f)] && (f.Request == "" || said[lossOf(f)])
-	})
+	d, own := e.decision, losses(e.decision)
+	omit := func(l loss) bool {
+		confirmed, some := said[l]
+		return !own[l] && (confirmed || !some && !l.moves)
+	}
+	lost := slices.DeleteFunc(slices.Clone(one.Warnings), func(f guard.Finding) bool { return isLoss(f) && omit(lossOf(f)) })
 	d.Warnings = replaceFindings(d.Warnings, lost, isLoss)
-	maps.Copy(said, e.losses())
-	d.Lost = slices.DeleteFunc(slices.Clone(one.Lost), func(l api.LostRules) bool {
-		return !slices.ContainsFunc(d.Lost, func(was api.LostRules) bool { return was.Rules == l.Rules })
-	})
+	d.Lost = slices.DeleteFunc(slices.Clone(one.Lost), func(l api.LostRules) bool { return omit(loss{rules: l.Rules}) })
 	if d.Moved = nil; slices.ContainsFunc(d.Warnings, isLoss) {
 		d.Moved = one.Moved
 	}
+	maps.Copy(said, losses(d))
 }
 
 // denyEvasion denies a step that waited for others if all together take away an override: the
