@@ -37,6 +37,9 @@ type Change struct {
 	GarbageCollected bool
 	// Acknowledged is the object's annotation of that name.
 	Acknowledged string
+	// End, if set, is the view after all writes of a greater change that this one is part of:
+	// it is evaluated as if they were one.
+	End *snapshot.View
 }
 
 // Object returns the object as it would be, or the one that is deleted.
@@ -53,13 +56,16 @@ func (c *Change) packPolicies(v *snapshot.View) {
 	if before, _ := c.Before.(*policykind.Policy); before != nil && v.Get(before.Ref()) != c.Before {
 		c.Before = before.Pack()
 	}
-	if after, _ := c.After.(*policykind.Policy); after != nil {
+	if after, _ := c.After.(*policykind.Policy); after != nil && c.End == nil {
 		c.After = after.Pack()
 	}
 }
 
 // apply returns the views before and after the change.
 func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
+	if c.End != nil {
+		return v, c.End
+	}
 	before = v // but the request knows better than a cache
 	switch {
 	case c.Before == nil && v.Get(c.After.Ref()) != nil:

@@ -135,7 +135,7 @@ func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding, caus
 		f.Advice = fmt.Sprintf("ask the owner of %s", policy.Key())
 		note = "; it does not bind this write"
 	default:
-		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
+		f.Advice = ev.attachAdvice(l, policy) + fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
 	if cause != "" {
 		cause = ": " + cause
@@ -147,6 +147,20 @@ func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding, caus
 	}
 	ev.blast.reported(l.key.kind, paths)
 	ev.reportForKind(ev.before.Kind(l.key.kind), l.key.code, action, f)
+}
+
+// attachAdvice says to what a policy has to be attached too where other writes are made with this
+// one, such as one that creates another gateway for its routes; "" if it may not, or is.
+func (ev *overrides) attachAdvice(l *lostOverride, policy api.Ref) string {
+	if ev.change.End == nil || l.was == nil {
+		return ""
+	}
+	level := l.was.Level(l.key.policy)
+	at := l.is.Path.Element(level)
+	if at == l.was.Path.Element(level) || l.was.Kind.Targets.Namespaces == api.NamespacesOwn && at.Namespace != policy.Namespace {
+		return ""
+	}
+	return fmt.Sprintf("to keep it, attach %s to %s in the same change, or ", policy.Key(), at)
 }
 
 // affectedText names what is no longer subject to an override.

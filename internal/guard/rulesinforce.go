@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/merge"
 )
@@ -50,6 +51,13 @@ func lostRules(p effective.Pair) []lostRule {
 		out = append(out, l)
 	}
 	return out
+}
+
+// losesValues reports whether a rule has another value after the write, or none.
+func losesValues(p effective.Pair) bool {
+	return slices.ContainsFunc(p.Rules(), func(r api.RuleChange) bool {
+		return r.Before != nil && (r.After == nil || !merge.Equal(r.Before.Value, r.After.Value))
+	})
 }
 
 // follows reports whether a rule counts in the place of the lost one: one that removes those

@@ -104,6 +104,9 @@ func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, request *gatew
 // groupLostRules groups the rules that a path loses by their policy and by how it loses
 // them, without those that the writer edits, and those that are reported as Overridden.
 func (ev *ruleLosses) groupLostRules(p effective.Pair, lost []lostRule) []ruleLoss {
+	if ev.change.End != nil && !losesValues(p) {
+		return nil // one write gives back what another one takes
+	}
 	var out []ruleLoss
 	for _, r := range lost {
 		if ev.change.After != nil && p.Before.Ref(r.from) == ev.change.Object().Ref() {

@@ -174,9 +174,16 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	switch {
 	case l.way == lossCondition:
 		return it + " has a condition that is not met any more", "leave what its condition reads as it was to keep " + l.kept()
+	case l.way == lossIgnored && now != old:
+		return fmt.Sprintf("%s does not set %s any more", it, l.them()), ""
 	case l.way == lossIgnored:
 		return it + " has no effect " + ignoredText(l.on.After), ""
 	case policy == object:
+		return it + " is deleted", l.replaceAdvice(at)
+	case now == nil && ev.change.End != nil:
+		if l.on.After.Path.Element(was.Level(l.from)) != at {
+			at = l.newTarget()
+		}
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
 		return fmt.Sprintf("%s is attached to %s", it, at), l.attachAdvice()
@@ -189,7 +196,7 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 		return l.unread, ev.unreadAdvice(l)
 	}
 	if t, ok := ev.lostTarget(old, now); ok {
-		if t.Target == object && ev.change.After == nil {
+		if t.Target == object && ev.change.After == nil || ev.change.End != nil && ev.after.Get(t.Target) == nil {
 			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), l.attachAdvice()
 		}
 		switch {
@@ -218,9 +225,9 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	return why, l.attachAdvice()
 }
 
-// attachAdvice says to what the policy has to be attached too: to what is on its level after the
+// newTarget returns to what the policy has to be attached too: to what is on its level after the
 // write.
-func (l *ruleLoss) attachAdvice() string {
+func (l *ruleLoss) newTarget() api.PathElement {
 	is, level := &l.on.After.Path, max(l.on.Before.Level(l.from), gateway.LevelGateway)
 	at := is.Element(level)
 	switch {
@@ -233,6 +240,12 @@ func (l *ruleLoss) attachAdvice() string {
 	case at == l.on.Before.Path.Element(level):
 		at = is.Element(gateway.LevelGateway) // the policy is attached to it, in vain
 	}
+	return at
+}
+
+// attachAdvice says to what the policy has to be attached too.
+func (l *ruleLoss) attachAdvice() string {
+	at := l.newTarget()
 	if l.kind.Targets.Namespaces == api.NamespacesOwn && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
 		return fmt.Sprintf("attach a policy like it to %s", at)
 	}

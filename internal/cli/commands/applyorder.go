@@ -40,6 +40,7 @@ const maxRetries = 20
 
 // run returns the results of the steps that affect effective policies.
 func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
+	from := o.evaluator.view
 	o.retries = 500 + maxRetries*len(o.steps)
 	o.results, o.denials = make([]evaluatedStep, len(o.steps)), make(map[int]*guard.Decision)
 	for i := range o.steps {
@@ -72,49 +73,15 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 			return nil, err
 		}
 	}
+	if err := o.judgeAsOne(ctx, from); err != nil {
+		return nil, err
+	}
 	for i := range o.results {
 		if err := o.evaluator.removeOutdated(ctx, &o.results[i]); err != nil {
 			return nil, err
 		}
 	}
-	out := slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil })
-	return out, o.removeGivenBack(ctx, out)
-}
-
-// removeGivenBack removes what steps say of lost rules if all rules of their paths have the
-// same values in the end: another step gives them back.
-func (o *applyOrder) removeGivenBack(ctx context.Context, steps []evaluatedStep) error {
-	type losing struct {
-		*guard.Decision
-		kind api.PolicyKind
-	}
-	lost, some := make(map[losing]bool), make(map[*guard.Decision]bool)
-	allowed := slices.DeleteFunc(slices.Clone(steps), func(e evaluatedStep) bool { return !o.allows(e.decision) })
-	net := newNetChanges(allowed)
-	elsewhere, err := net.elsewhere(ctx, o.evaluator.guard.Engine, o.evaluator.view)
-	if err != nil {
-		return err
-	}
-	for _, changes := range net.paths {
-		for _, c := range changes {
-			if !c.loses() && !c.losesOn(elsewhere[c.rule()]) {
-				continue
-			}
-			for _, e := range c.causes {
-				lost[losing{e.decision, c.Effective().Kind.Ref()}], some[e.decision] = true, true
-			}
-		}
-	}
-	for _, e := range allowed {
-		d := e.decision
-		if !some[d] {
-			d.Lost = nil
-		}
-		d.Warnings = slices.DeleteFunc(d.Warnings, func(f guard.Finding) bool {
-			return f.Code == api.ReasonRulesLost && f.Request == "" && !e.losesBesidePaths(f) && !lost[losing{d, f.Policy.PolicyKind()}]
-		})
-	}
-	return nil
+	return slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil }), nil
 }
 
 // retry tries the waiting steps until none of them is allowed.

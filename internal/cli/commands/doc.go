@@ -10,7 +10,8 @@
 //   - args, query, requestflags, find, kindname: what the arguments name
 //   - answer, review: what holds, asked of the server if the user may not list the cluster
 //   - evaluate, change, kindchange, rawobjects, creationtime: check and diff, step by step
-//   - revision, applyorder: the steps from one revision to another, and in which order
+//   - revision, applyorder: the steps from one revision to another, and in which order;
+//     wholechange: what is true of all of them together
 //   - authorization: who may remove overrides; clustercheck: a check by dry runs
 //   - validate, validatechange, schemaviolations: what the API server would reject or prune
 //   - netchange: what changes in the end; redact: values that are not shown

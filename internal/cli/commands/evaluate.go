@@ -14,7 +14,6 @@ import (
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // changeFlags are the flags that check and diff share.
@@ -328,104 +327,6 @@ func (c *changeEvaluator) apply(e evaluatedStep) {
 	if e.remove && e.object.Kind == kindNamespace {
 		c.raw.deletedNamespaces[ref.Name] = true
 	}
-}
-
-// removeStanding removes the warnings of an update that the update of the object to what
-// it is already would return, too.
-func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) error {
-	if e.decision == nil || e.decision.Change.Operation != guard.Update || len(e.decision.Warnings) == 0 {
-		return nil
-	}
-	standing, ref := make(map[string]bool), e.decision.Change.Object().Ref()
-	for _, p := range c.problems {
-		if c.isOf(p, ref) {
-			standing[findingKey(finding(p))] = true
-		}
-	}
-	if change := e.decision.Change; !e.final && e.kindChange == nil {
-		change.After, change.Owner = change.Before, ""
-		same, _, err := c.evaluate(ctx, change, nil)
-		if err != nil {
-			return err
-		}
-		for _, f := range slices.Concat(same.Denials, same.Warnings) {
-			standing[findingKey(f)] = true
-		}
-	}
-	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool { return standing[findingKey(f)] })
-	return nil
-}
-
-// isMissing reports whether a finding is about something that does not exist.
-func isMissing(f guard.Finding) bool {
-	return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound
-}
-
-// dependsOnOthers reports whether a finding is about what other objects have or lack, so that
-// a later step can make it obsolete.
-func dependsOnOthers(f guard.Finding) bool {
-	return isMissing(f) || f.Code == api.ReasonUnreached || f.Code == api.ReasonOverridden && f.Policy != (api.Ref{})
-}
-
-// losesBesidePaths reports whether a finding is about lost rules of a kind of which the step
-// changes no path: of what a route leaves behind, say.
-func (e *evaluatedStep) losesBesidePaths(f guard.Finding) bool {
-	return f.Code == api.ReasonRulesLost && !slices.ContainsFunc(e.pairs, func(p effective.Pair) bool { return p.Effective().Kind.Ref() == f.Policy.PolicyKind() })
-}
-
-// removeOutdated removes what later steps made obsolete from what is said about a step, such
-// as a route that was missing, or one that took its requests: findings about other objects
-// are those of the step as if it were the last one.
-func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
-	outdated := func(f guard.Finding) bool { return dependsOnOthers(f) || e.losesBesidePaths(f) }
-	if e.decision == nil || e.final || e.kindChange != nil || e.decision.Changes.Unreached == 0 && !slices.ContainsFunc(e.decision.Warnings, outdated) {
-		return nil
-	}
-	end := c.view
-	defer func() { c.view = end }()
-	last, change := *e, e.decision.Change
-	ref := change.Object().Ref()
-	now := end.Get(ref)
-	if (now == nil) != (change.After == nil) {
-		return nil // it was denied, or deleted with its namespace
-	}
-	if now != nil && now == change.Before { // it was denied
-		outdated = isMissing
-	}
-	change.After = now
-	c.view = end.With(snapshot.Change{Ref: ref, Object: change.Before})
-	var err error
-	if last.decision, last.pairs, err = c.evaluate(ctx, change, nil); err != nil {
-		return err
-	}
-	if err := c.removeStanding(ctx, &last); err != nil {
-		return err
-	}
-	e.decision.Warnings = replaceFindings(e.decision.Warnings, last.decision.Warnings, outdated)
-	e.decision.Moved = slices.DeleteFunc(slices.Clone(e.decision.Moved), func(rules string) bool { return !slices.Contains(last.decision.Moved, rules) })
-	e.decision.Changes.Unreached = min(e.decision.Changes.Unreached, last.decision.Changes.Unreached)
-	unreached := make(map[string]bool)
-	for _, p := range last.pairs {
-		unreached[keyOfEffective(p.Effective())] = p.Unreached
-	}
-	for i := range e.pairs {
-		p := &e.pairs[i]
-		p.Unreached = p.Unreached && unreached[keyOfEffective(p.Effective())]
-	}
-	return nil
-}
-
-// replaceFindings returns findings with those of others in place of their own that match.
-func replaceFindings(all, others []guard.Finding, matches func(guard.Finding) bool) []guard.Finding {
-	at := max(slices.IndexFunc(all, matches), 0)
-	kept := slices.DeleteFunc(slices.Clone(all), matches)
-	others = slices.DeleteFunc(slices.Clone(others), func(f guard.Finding) bool { return !matches(f) })
-	return slices.Insert(kept, at, others...)
-}
-
-// findingKey returns a key that is equal for findings that say the same.
-func findingKey(f guard.Finding) string {
-	return fmt.Sprintf("%s %s %s %v", f.Code, f.Rule, f.What, f.Policy)
 }
 
 // evaluate evaluates a change, and what it changes about kinds, nil for nothing.

@@ -2,18 +2,13 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"math"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
 // netChanges are what a sequence of writes changes in the end: for each path of a policy
@@ -101,68 +96,6 @@ func (n *netChanges) changed() []*netChange {
 
 // change returns the change as the JSON contract shows it.
 func (c *netChange) change() api.Change { return c.causes[len(c.causes)-1].changeOf(c.Pair) }
-
-// loses reports whether a rule has another value in the end, or none. A path that ends loses
-// nothing.
-func (c *netChange) loses() bool {
-	return c.After != nil && slices.ContainsFunc(c.Rules(), func(r api.RuleChange) bool {
-		return r.Before != nil && (r.After == nil || !merge.Equal(r.Before.Value, r.After.Value))
-	})
-}
-
-// routeRule is a rule of a route, with a backend of it, whatever leads there.
-type routeRule struct {
-	kind    api.PolicyKind
-	route   api.Ref
-	rule    int
-	backend gateway.Backend
-}
-
-// rule returns the rule of a route that the path leads to; the zero value if to none.
-func (c *netChange) rule() routeRule { return ruleOf(c.Effective()) }
-
-func ruleOf(e *effective.Effective) (out routeRule) {
-	if e == nil || e.Path.Route == nil {
-		return out
-	}
-	out.kind, out.route, out.rule = e.Kind.Ref(), e.Path.Route.Ref(), e.Path.Rule
-	if e.Path.Backend != nil {
-		out.backend = *e.Path.Backend
-	}
-	return out
-}
-
-// elsewhere returns the paths in the end by the rules of those routes of which some path ends.
-func (n *netChanges) elsewhere(ctx context.Context, e *effective.Engine, v *snapshot.View) (map[routeRule][]*effective.Effective, error) {
-	var s effective.Scope
-	for _, changes := range n.paths {
-		for _, c := range changes {
-			if r := c.rule(); c.After == nil && r.route.Name != "" {
-				s.Objects, s.Kinds = append(s.Objects, r.route), append(s.Kinds, r.kind)
-			}
-		}
-	}
-	out := make(map[routeRule][]*effective.Effective)
-	if s.Objects == nil {
-		return out, nil
-	}
-	s.Empty = s.Kinds
-	err := e.Walk(v, s, false, effective.NewBudget(ctx, math.MaxUint64), func(e *effective.Effective) error {
-		at := ruleOf(e)
-		out[at] = append(out[at], e)
-		return nil
-	})
-	return out, err
-}
-
-// losesOn reports whether the path ends, and rules of it are missing on a path on which its route
-// goes on.
-func (c *netChange) losesOn(others []*effective.Effective) bool {
-	return c.Before != nil && c.After == nil && slices.ContainsFunc(others, func(e *effective.Effective) bool {
-		names, _ := guard.LostGroups(effective.Pair{Before: c.Before, After: e})
-		return len(names) > 0
-	})
-}
 
 // was returns the path before the change, nil if there was none or it has the same name.
 func (c *netChange) was() []api.PathElement {

@@ -90,6 +90,8 @@ func TestRevisionsAreCompared(t *testing.T) {
 			From, To []json.RawMessage
 			Args     []string
 			Want     []string
+
+			Says, Omits []string
 		}
 	}](t, "testdata/tables/revisions.yaml").Cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +109,12 @@ func TestRevisionsAreCompared(t *testing.T) {
 				code = exitNegative
 			}
 			assert.Equal(t, code, result.code, result.stderr)
+			for _, text := range c.Says {
+				assert.Contains(t, result.stdout, text)
+			}
+			for _, text := range c.Omits {
+				assert.NotContains(t, result.stdout, text)
+			}
 		})
 	}
 }
