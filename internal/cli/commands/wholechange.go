@@ -45,7 +45,14 @@ func isMissing(f guard.Finding) bool {
 // dependsOnOthers reports whether a finding is about what other objects have or lack, so that
 // a later step can make it obsolete.
 func dependsOnOthers(f guard.Finding) bool {
-	return isMissing(f) || f.Code == api.ReasonUnreached || f.Code == api.ReasonOverridden && f.Policy != (api.Ref{})
+	switch f.Code {
+	case api.ReasonUnreached, api.ReasonTriggerUnmatched, api.ReasonRequirementUnmet, api.ReasonOverrideWeakened:
+		return true
+	case api.ReasonOverridden:
+		return f.Policy != (api.Ref{})
+	default:
+		return isMissing(f)
+	}
 }
 
 // isLoss reports whether a finding is about lost rules.
