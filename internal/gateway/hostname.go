@@ -103,6 +103,11 @@ func (r *Route) HostnameChains() [][]string {
 	return out
 }
 
+// hasExactHostnames reports whether each hostname of the route stands for one name.
+func (r *Route) hasExactHostnames() bool {
+	return len(r.Hostnames) > 0 && !slices.ContainsFunc(r.Hostnames, func(h string) bool { return strings.HasPrefix(h, "*") })
+}
+
 // hostnameTakes reports whether a hostname matches a name, or all that another hostname
 // matches; "" matches any. A wildcard matches one or more labels.
 func hostnameTakes(hostname, name string) bool {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -51,6 +52,29 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 			}
 		}
 	}
+}
+
+// NothingMoves reports whether it is found without a search that a change moves no requests, under
+// any reading: it changes one route and no listener, the route keeps its rules, and no other route
+// competes with either version of it. That is the usual case. The other routes of the first router
+// must be in the second one.
+func NothingMoves(before, after *Router, changedBefore, changedAfter []*Route) bool {
+	if len(changedBefore) > 1 || len(changedAfter) > 1 || !slices.Equal(before.listeners, after.listeners) ||
+		len(before.listeners) > 0 && before.listeners[0].Service != nil {
+		return false
+	}
+	was, is := cmp.Or(changedBefore...), cmp.Or(changedAfter...)
+	if was != nil && is != nil && !sameButHostnames(before, after, was, is) {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(changedBefore, changedAfter), func(r *Route) bool { return !after.isAlone(r, is) })
+}
+
+// sameButHostnames reports whether two versions of a route, whose hostnames are exact, are on
+// the same listeners with the same rules.
+func sameButHostnames(before, after *Router, was, is *Route) bool {
+	return was.Ref() == is.Ref() && was.Created == is.Created && was.hasExactHostnames() && is.hasExactHostnames() && sameRules(was, is) &&
+		!slices.ContainsFunc(before.listeners, func(l ListenerMatch) bool { return before.attached(&l, was) != after.attached(&l, is) })
 }
 
 // MoveLimits limit a search for moves. The zero value limits nothing.

@@ -21,6 +21,16 @@ func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 	}
 }
 
+// isAlone reports whether a route has no neighbors but perhaps a version of it.
+func (r *attachments) isAlone(route, version *Route) bool {
+	for n := range r.Neighbors(route) {
+		if n != version {
+			return false
+		}
+	}
+	return true
+}
+
 // HostnamesTie reports whether routes with different hostnames have the same one in common with
 // their listeners, on the hostnames of a route or on less specific ones.
 func (r *attachments) HostnamesTie(route *Route) bool {

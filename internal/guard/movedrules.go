@@ -47,7 +47,7 @@ func (ev *ruleLosses) findMoved() error {
 	}
 	for _, entry := range re.entries {
 		at := ev.routersOf(entry)
-		if at.before == nil || at.after == nil {
+		if at.before == nil || at.after == nil || at.settled {
 			continue
 		}
 		var spent error // then nothing more is found

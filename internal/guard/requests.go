@@ -38,6 +38,7 @@ type requests struct {
 // the write; nil where it does not exist.
 type gatewayRouters struct {
 	mesh          bool
+	settled       bool // the write moves no requests
 	before, after *gateway.Router
 	arrivals      arrivals // nil until they are needed
 	// arrivalsUnknown is set if so many matches compete that arrivals has some that are
@@ -201,6 +202,9 @@ func (ev *requests) routersOf(ref api.Ref) *gatewayRouters {
 
 // trackGateway finds the requests that the write moves at a gateway.
 func (ev *requests) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
+	if at.settled = gateway.NothingMoves(at.before, at.after, re.before, re.after); at.settled {
+		return nil
+	}
 	re = ev.reroutedAt(at, re)
 	routes := slices.Concat(re.before, re.after)
 	if at.mesh { // all routes of the Service compete

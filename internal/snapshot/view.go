@@ -3,6 +3,7 @@ package snapshot
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -355,18 +356,18 @@ func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gate
 		return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment))
 	}
 	return func(yield func(*gateway.Route) bool) {
-		seen := make(map[*gateway.Route]bool) // with several segments
-		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname)) {
-			if seen[r] {
-				continue
-			}
-			if len(r.Segments()) > 1 {
-				seen[r] = true
-			}
-			if !yield(r) {
-				return
-			}
+		if v.byHost.tree == nil {
+			return
 		}
+		prefix := key(parent.Kind, parent.Namespace, parent.Name, hostname)
+		v.byHost.tree.Ascend(prefix, func(at string, r *gateway.Route) bool {
+			if !strings.HasPrefix(at, prefix) {
+				return false
+			}
+			segment, _, _ := strings.Cut(at[len(prefix):], "\x00")
+			again := slices.ContainsFunc(r.Segments(), func(s string) bool { return s < segment })
+			return again || yield(r)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -51,6 +53,25 @@ func TestRoutesWithSameName(t *testing.T) {
 	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
 	v := (&snapshot.View{}).With(puts(route(t, "r", "edge"), other)...)
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
+}
+
+// A route with paths of several first segments is there once, or by each of them.
+func TestRoutesByFirstSegment(t *testing.T) {
+	of := func(name, hostname string, paths ...string) snapshot.Object {
+		var rules []string
+		for _, p := range paths {
+			rules = append(rules, "{matches: [{path: {value: "+p+"}}]}")
+		}
+		return decode(t, routeKind, fmt.Sprintf("metadata: {namespace: app, name: %s}\nspec: {parentRefs: [{namespace: infra, name: edge}], hostnames: [%s], rules: [%s]}",
+			name, hostname, strings.Join(rules, ", ")))
+	}
+	v := (&snapshot.View{}).With(puts(of("a", "x.com", "/c/1", "/b", "/c/2"), of("b", "x.com", "/", "/e/2"), of("c", "x.com", "/d"), of("d", "x.company", "/a"))...)
+	for segment, want := range map[string][]string{
+		"b": {"HTTPRoute app/a"}, "c": {"HTTPRoute app/a"}, "": {"HTTPRoute app/b"}, "e": {"HTTPRoute app/b"}, "f": nil,
+		gateway.AllSegments: {"HTTPRoute app/b", "HTTPRoute app/a", "HTTPRoute app/c"}, // those with the first segment of all come first
+	} {
+		assert.Equal(t, want, names(v.RoutesAt(gatewayRef("edge"), "x.com", segment)), segment)
+	}
 }
 
 // A name that is a prefix of another one is distinct from it.
