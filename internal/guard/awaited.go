@@ -32,16 +32,14 @@ func (ev *overrides) compareAwaited() error {
 	return nil
 }
 
-// awaited returns the write with a route at each listener without one that the write adds,
-// with the requests that it moves there; nil if none matters.
-func (ev *overrides) awaited() (*overrides, error) {
+// withAwaited returns the write with a route at each listener that it adds, and these routes;
+// nil if there are none.
+func (ev *overrides) withAwaited() (with *overrides, routes []*gateway.Route) {
 	if !ev.editsListeners() {
 		return nil, nil
 	}
-	entries := ev.rerouted().entries
-	var routes []*gateway.Route
 	var puts []snapshot.Change
-	for _, entry := range entries {
+	for _, entry := range ev.rerouted().entries {
 		at := ev.routersOf(entry)
 		if at.mesh || at.before == nil || at.after == nil {
 			continue
@@ -54,14 +52,24 @@ func (ev *overrides) awaited() (*overrides, error) {
 	if len(routes) == 0 {
 		return nil, nil
 	}
-	o := ev.variant(ev.before, ev.after.With(puts...))
-	*o.requests = requests{write: o.write, moves: make(map[rulePlace][]flow)}
+	with = ev.variant(ev.before, ev.after.With(puts...))
+	*with.requests = requests{write: with.write, moves: make(map[rulePlace][]flow)}
+	return with, routes
+}
+
+// awaited returns the write with the routes that are awaited, and the requests that it moves
+// there; nil if none matters.
+func (ev *overrides) awaited() (*overrides, error) {
+	o, routes := ev.withAwaited()
+	if o == nil {
+		return nil, nil
+	}
 	limits, matters := o.moveLimits()
 	if !matters {
 		return nil, nil
 	}
 	limits.Known = func(from, to gateway.Served) bool { return !to.Route.Awaited || o.knows(from, to) }
-	for _, entry := range entries {
+	for _, entry := range ev.rerouted().entries {
 		at := o.routersOf(entry)
 		if at.before == nil || at.after == nil {
 			continue
@@ -92,7 +100,7 @@ func (ev *overrides) checkAwaited(with *overrides, p effective.Pair) error {
 	c := overrideCheck{ev: with, paths: p}
 	was, is := p.Before.Path.Listener, p.After.Path.Listener
 	for _, m := range with.from(&p.Before.Path) {
-		if !m.To.Route.Awaited || !was.SamePort(is) || was.Hostname != is.Hostname || m.To.IsOn(&p.After.Path) {
+		if !m.To.Route.Awaited || !sameConnections(was, is) || m.To.IsOn(&p.After.Path) {
 			continue
 		}
 		m = ev.servedMeanwhile(m)
@@ -109,6 +117,22 @@ func (ev *overrides) checkAwaited(with *overrides, p effective.Pair) error {
 		}
 	}
 	return nil
+}
+
+// sameConnections reports whether two listeners take the same connections.
+func sameConnections(a, b *gateway.Listener) bool {
+	return a.SamePort(b) && a.Hostname == b.Hostname
+}
+
+// keepsListener reports whether a route stays on a listener that takes what the one of a rule
+// took before the write. Else the traffic of the rule ends.
+func (at *gatewayRouters) keepsListener(from gateway.Served) bool {
+	for l := range at.after.ListenersOf(from.Route) {
+		if sameConnections(l.Listener, from.Listener.Listener) {
+			return true
+		}
+	}
+	return false
 }
 
 // servedMeanwhile adds to a move what serves its request as long as no route is attached

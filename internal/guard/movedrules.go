@@ -23,9 +23,9 @@ func (ev *ruleLosses) noteFollowed(p effective.Pair) {
 }
 
 // findMoved adds the rules that requests lose which move between routes, rules or listeners,
-// though each of the paths may keep its rules. Where the same policies are on all of these
-// routes, it looks at no match.
-func (ev *ruleLosses) findMoved() error {
+// though each of the paths may keep its rules: to routes that exist, or to those that are
+// awaited. Where the same policies are on all of these routes, it looks at no match.
+func (ev *ruleLosses) findMoved(awaited bool) error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (ev *ruleLosses) findMoved() error {
 	limits := gateway.MoveLimits{
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
-		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
+		Known:    func(from, to gateway.Served) bool { return to.Route.Awaited != awaited || known[places(from, to)] },
 		Work:     new(int),
 		MaxWork:  maxMovedRulesWork,
 	}
@@ -57,12 +57,16 @@ func (ev *ruleLosses) findMoved() error {
 				if m.Unsearched || ev.more {
 					break
 				}
-				if m.Request == nil {
+				if m.Request == nil || m.To.Route.Awaited != awaited || awaited && !at.keepsListener(m.From) {
 					continue
 				}
 				known[places(m.From, m.To)] = true
+				unsure := r.why
+				if awaited {
+					unsure = unsureAwaited
+				}
 				for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
-					if err := ev.addMove(m, k, r.why); err != nil {
+					if err := ev.addMove(m, k, unsure); err != nil {
 						return err
 					}
 				}
@@ -70,6 +74,15 @@ func (ev *ruleLosses) findMoved() error {
 		}
 	}
 	return nil
+}
+
+// findAwaited adds the rules that requests lose once a route is attached to a listener that the
+// write adds, given the write with such routes.
+func (ev *ruleLosses) findAwaited(with *successors) error {
+	now := ev.successors
+	ev.successors = with
+	defer func() { ev.successors = now }()
+	return ev.findMoved(true)
 }
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.

@@ -339,6 +339,9 @@ func (l *ruleLoss) movedText() string {
 // movedFromTo names what serves requests before and after they move, in the way given if that
 // tells one from the other.
 func (l *ruleLoss) movedFromTo(name func(*effective.Effective) string) (from, to string) {
+	if isAwaited(l.on.After) {
+		return name(l.on.Before), servingText(l.on.After)
+	}
 	for _, name := range []func(*effective.Effective) string{name, endText, entryText} {
 		if from, to = name(l.on.Before), name(l.on.After); from != to {
 			break

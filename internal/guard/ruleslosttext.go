@@ -231,6 +231,8 @@ func (l *ruleLoss) newTarget() api.PathElement {
 	is, level := &l.on.After.Path, max(l.on.Before.Level(l.from), gateway.LevelGateway)
 	at := is.Element(level)
 	switch {
+	case isAwaited(l.on.After) && level >= gateway.LevelRoute:
+		at = is.Element(gateway.LevelListener)
 	case level < gateway.LevelService && is.Service != nil:
 		at = api.PathElement{Kind: gateway.KindService, Namespace: is.Service.Namespace, Name: is.Service.Name}
 	case is.Gateway == nil && is.Service == nil:
@@ -246,6 +248,9 @@ func (l *ruleLoss) newTarget() api.PathElement {
 // attachAdvice says to what the policy has to be attached too.
 func (l *ruleLoss) attachAdvice() string {
 	at := l.newTarget()
+	if isAwaited(l.on.After) && l.on.Before.Level(l.from) >= gateway.LevelRoute {
+		return fmt.Sprintf("attach a policy like it to the routes of %s", at)
+	}
 	if l.kind.Targets.Namespaces == api.NamespacesOwn && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
 		return fmt.Sprintf("attach a policy like it to %s", at)
 	}
