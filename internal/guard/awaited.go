@@ -53,7 +53,7 @@ func (ev *overrides) withAwaited() (with *overrides, routes []*gateway.Route) {
 		return nil, nil
 	}
 	with = ev.variant(ev.before, ev.after.With(puts...))
-	*with.requests = requests{write: with.write, moves: make(map[rulePlace][]flow)}
+	*with.requests = requests{write: with.write, moves: make(map[rulePlace][]flow), stake: ev.stake}
 	return with, routes
 }
 

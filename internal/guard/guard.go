@@ -196,11 +196,11 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 	if err := ev.compareAwaited(); err != nil {
 		return err
 	}
-	if err := ev.ruleLosses.findMoved(false); err != nil {
+	if err := ev.ruleLosses.findMoved(); err != nil {
 		return fmt.Errorf("find the requests that lose rules: %w", err)
 	}
-	if with, _ := ev.withAwaited(); with != nil {
-		if err := ev.ruleLosses.findAwaited(with.successors); err != nil {
+	if with, routes := ev.withAwaited(); with != nil {
+		if err := ev.ruleLosses.findAwaited(with.successors, routes); err != nil {
 			return fmt.Errorf("find the requests that lose rules to new listeners: %w", err)
 		}
 	}

@@ -23,9 +23,9 @@ func (ev *ruleLosses) noteFollowed(p effective.Pair) {
 }
 
 // findMoved adds the rules that requests lose which move between routes, rules or listeners,
-// though each of the paths may keep its rules: to routes that exist, or to those that are
+// though each of the paths may keep its rules: to routes that exist, or to some that are
 // awaited. Where the same policies are on all of these routes, it looks at no match.
-func (ev *ruleLosses) findMoved(awaited bool) error {
+func (ev *ruleLosses) findMoved(awaited ...*gateway.Route) error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
 		return nil
@@ -34,6 +34,7 @@ func (ev *ruleLosses) findMoved(awaited bool) error {
 	if s == nil {
 		return nil
 	}
+	later := len(awaited) > 0
 	known := make(map[[2]rulePlace]bool)
 	places := func(from, to gateway.Served) [2]rulePlace {
 		return [2]rulePlace{placeOfServed(from), placeOfServed(to)}
@@ -41,7 +42,7 @@ func (ev *ruleLosses) findMoved(awaited bool) error {
 	limits := gateway.MoveLimits{
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
-		Known:    func(from, to gateway.Served) bool { return to.Route.Awaited != awaited || known[places(from, to)] },
+		Known:    func(from, to gateway.Served) bool { return to.Route.Awaited != later || known[places(from, to)] },
 		Work:     new(int),
 		MaxWork:  maxMovedRulesWork,
 	}
@@ -51,18 +52,21 @@ func (ev *ruleLosses) findMoved(awaited bool) error {
 			continue
 		}
 		var spent error // then nothing more is found
-		here := ev.reroutedAt(at, re)
+		here := reroutedObject{after: awaited}
+		if !later {
+			here = ev.reroutedAt(at, re)
+		}
 		for r := range at.readings(slices.Concat(here.before, here.after)...) {
 			for m := range ev.movesUnder(r, here, limits, &spent) {
 				if m.Unsearched || ev.more {
 					break
 				}
-				if m.Request == nil || m.To.Route.Awaited != awaited || awaited && !at.keepsListener(m.From) {
+				if m.Request == nil || m.To.Route.Awaited != later || later && !at.keepsListener(m.From) {
 					continue
 				}
 				known[places(m.From, m.To)] = true
 				unsure := r.why
-				if awaited {
+				if later {
 					unsure = unsureAwaited
 				}
 				for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
@@ -78,11 +82,11 @@ func (ev *ruleLosses) findMoved(awaited bool) error {
 
 // findAwaited adds the rules that requests lose once a route is attached to a listener that the
 // write adds, given the write with such routes.
-func (ev *ruleLosses) findAwaited(with *successors) error {
+func (ev *ruleLosses) findAwaited(with *successors, routes []*gateway.Route) error {
 	now := ev.successors
 	ev.successors = with
 	defer func() { ev.successors = now }()
-	return ev.findMoved(true)
+	return ev.findMoved(routes...)
 }
 
 // addMove adds what requests lose that move between two rules, of policies of a kind.
