@@ -31,6 +31,8 @@ type foldRow struct {
 	// Groups are the groups of rules by the first segment of their keys, each sideBySide,
 	// sameTier or otherTiers. A rule whose value is off disables others.
 	Groups map[string]string
+	// ItemKeys are the last segments of the values that identify an item of a list.
+	ItemKeys []string
 	foldResult
 	// Hierarchical, OldestWins and Collect are the results if all layers have that
 	// SameTarget.
@@ -147,7 +149,11 @@ func (row *foldRow) grouped(b merge.Rules) merge.Rules {
 	names := slices.Sorted(maps.Keys(row.Groups))
 	for i := range b.Rules {
 		r := &b.Rules[i]
-		name := r.Key.Segments()[0]
+		segments := r.Key.Segments()
+		if slices.Contains(row.ItemKeys, segments[len(segments)-1]) {
+			r.ItemDepth = uint8(len(segments) - 1)
+		}
+		name := segments[0]
 		if at := slices.Index(names, name); at >= 0 {
 			one := slices.Index([]string{"sideBySide", "sameTier", "otherTiers"}, row.Groups[name])
 			r.Group = merge.Group{ID: uint16(at + 1), One: merge.Exclusion(one), Disables: r.Value == "off"}

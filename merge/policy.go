@@ -56,6 +56,9 @@ type Rule struct {
 	// EmptyMap is set for an empty map in a kind whose rules are leaves: it is part of
 	// the spec, but replaces nothing.
 	EmptyMap bool
+	// ItemDepth is set for the value by which a list is merged, that identifies an item of
+	// it: the number of segments of the item's key. It is unset with the whole item alone.
+	ItemDepth uint8
 	// Group is the group of rules that the rule belongs to.
 	Group Group
 }

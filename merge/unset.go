@@ -1,5 +1,7 @@
 package merge
 
+import "strings"
+
 // unsetEntry is an entry of E's unset list.
 type unsetEntry struct {
 	Name
@@ -51,22 +53,34 @@ func (u unsetIndex) add(list []unsetEntry, from int) {
 	}
 }
 
-// unsetBy returns the lowest policy that unsets a key of p, or nil.
-func (f *fold) unsetBy(p *Policy, k Key) *Policy {
+// unsetBy returns the lowest policy that unsets a rule of p, or nil.
+func (f *fold) unsetBy(p *Policy, r *Rule) *Policy {
 	if f.unset != nil {
-		return f.unset.lookup(p, k)
+		return f.unset.lookup(p, r)
 	}
 	for i := range f.unsets {
-		if u := &f.unsets[i]; u.policy != p && u.Matches(k) {
+		if u := &f.unsets[i]; u.policy != p && u.unsets(r) {
 			return u.policy
 		}
 	}
 	return nil
 }
 
-func (u unsetIndex) lookup(p *Policy, k Key) *Policy {
+// unsets reports whether the name in an unset list takes a rule out.
+func (n Name) unsets(r *Rule) bool {
+	if r.ItemDepth > 0 {
+		return n.key.Holds(r.Key) && strings.Count(n.key.path, "\x00") <= int(r.ItemDepth)
+	}
+	return n.Matches(r.Key)
+}
+
+func (u unsetIndex) lookup(p *Policy, r *Rule) *Policy {
 	var by unsetSource
-	for path := range k.prefixesAndName {
+	depth := 0
+	for path := range r.Key.prefixesAndName {
+		if depth++; r.ItemDepth > 0 && depth > int(r.ItemDepth) {
+			break
+		}
 		at := u[path]
 		source := at[0]
 		if source.policy == p {
@@ -86,7 +100,7 @@ func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effect
 	}
 	for i := range rules {
 		e := Effective{Rule: &rules[i], From: from}
-		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
+		if by := f.unsetBy(from.Policy, &rules[i]); by != nil {
 			f.recordLoss(e, Origin{Policy: by, Block: Unset})
 			continue
 		}

@@ -72,6 +72,22 @@ func (s *sharing) counted(all []attachment) []attachment {
 	return s.accepted(all)
 }
 
+// forClient returns those of the accepted policies of an object that hold it for the clients of
+// a namespace.
+func (s *sharing) forClient(all []attachment, client string) []attachment {
+	if s.kind.Targets.Namespaces != api.NamespacesConsumer || !s.kind.MayConflict() {
+		return all
+	}
+	var out []attachment
+	for _, a := range all {
+		if !a.target.Consumer || a.policy.Namespace == client {
+			a.target.Consumer = false // here it conflicts with those for all clients
+			out = append(out, a)
+		}
+	}
+	return s.accepted(out)
+}
+
 // accepted returns the policies of an object without those that conflict with an older
 // one.
 func (s *sharing) accepted(all []attachment) []attachment {
@@ -134,7 +150,10 @@ func (s *sharing) on(object api.Ref) []attachment {
 // it shares conflicts with none.
 func (s *sharing) conflicting(a attachment, accepted []attachment) *policykind.Policy {
 	for _, h := range accepted {
-		if h.policy != a.policy && h.target.SamePlace(a.target) && (s.kind.OnlyOne(a.target) || s.kind.SameTarget == api.FieldConflict && rulesConflict(h.policy, a.policy)) &&
+		if h.target.Consumer && (!a.target.Consumer || h.policy.Namespace != a.policy.Namespace) {
+			continue // it holds the target for the clients of its own namespace alone
+		}
+		if compareAge(h.policy, a.policy) < 0 && h.target.SamePlace(a.target) && (s.kind.OnlyOne(a.target) || s.kind.SameTarget == api.FieldConflict && rulesConflict(h.policy, a.policy)) &&
 			s.sharedPath(a.policy) == "" && s.sharedPath(h.policy) == "" {
 			return h.policy
 		}

@@ -386,6 +386,7 @@ func (k *kindWalk) addWhole(l gateway.Level) {
 // on their paths.
 func (k *kindWalk) addSections(all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
 	s := &k.stack
+	all = k.sharing.forClient(all, s.client)
 	for i := range all {
 		a := &all[i]
 		switch {

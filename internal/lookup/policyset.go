@@ -56,7 +56,7 @@ func (q *Query) AddTargeting(to PolicySet) {
 	}
 	for _, k := range q.View.Kinds() {
 		for p := range q.View.Policies(k.Ref()) {
-			if q.IncludesKind(k.Ref()) && (q.Namespace == "" || p.Namespace == q.Namespace) {
+			if !p.None && q.IncludesKind(k.Ref()) && (q.Namespace == "" || p.Namespace == q.Namespace) {
 				to.Add(p)
 			}
 		}

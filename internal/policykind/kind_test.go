@@ -82,8 +82,8 @@ func TestDerivedKindsAreReadLeniently(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"a strategy of its own words is content": {"defaults: {strategy: roundRobin, a: 1}", []string{"defaults atomic", "  a=1", "  strategy=roundRobin"}},
-		"no target is no mistake":                {"selector: {a: b}", []string{"bare atomic", "  selector=map[a:b]"}},
+		"a strategy of its own words is content": {"targetRef: {kind: HTTPRoute, name: r}\ndefaults: {strategy: roundRobin, a: 1}", []string{"defaults atomic", "  a=1", "  strategy=roundRobin"}},
+		"without a target it is no policy":       {"selector: {a: b}\noverrides: {a: 1}", nil},
 		"nor is a reference of its own form":     {"targetRefs: [{selector: {a: b}}]", nil},
 	}
 	for name, test := range tests {

@@ -57,10 +57,11 @@ func packBlocks(blocks []merge.Rules) []merge.Rules {
 	for i, b := range blocks {
 		rules := make([]merge.Rule, len(b.Rules))
 		for j, r := range b.Rules {
-			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap, Group: r.Group}
+			r.Key = unique.Make(r.Key).Value()
 			if !r.EmptyMap {
-				rules[j].Value = packValue(r.Value)
+				r.Value = packValue(r.Value)
 			}
+			rules[j] = r
 		}
 		b.Rules = rules
 		out[i] = b

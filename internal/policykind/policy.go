@@ -42,6 +42,9 @@ type Policy struct {
 	Owners []api.Ref
 	// Binds is set if a rule of the policy binds to rules of routes.
 	Binds bool
+	// None is set if the object is no policy, and nothing else of it is read: its kind is known
+	// by its label alone, and it has no target.
+	None bool
 	// Unread is why the targets of the policy are not known; empty if they are.
 	Unread string
 	// Size is the length of the JSON that the policy was read from, in bytes; 0 for a

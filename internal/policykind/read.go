@@ -29,7 +29,7 @@ import (
 // The policy shares parts of the object, which must not be edited afterwards.
 func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	u := unstructured.Unstructured{Object: object}
-	p := &Policy{Kind: k, Version: NextVersion()}
+	p := &Policy{Kind: k, Version: NextVersion(), None: k.Source == Label}
 	p.Namespace, p.Name, p.Created = u.GetNamespace(), u.GetName(), created
 	p.State = State{string(u.GetUID()), u.GetResourceVersion()}
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
@@ -50,10 +50,14 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	if k.Content == wholeObject {
 		root, spec, ok = nil, object, true
 	}
-	if !ok {
-		r.wrongType(root, object["spec"], "an object")
-	} else {
+	if ok {
 		r.targets(root, spec)
+	}
+	switch {
+	case p.None:
+	case !ok:
+		r.wrongType(root, object["spec"], "an object")
+	default:
 		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)

@@ -164,7 +164,7 @@ func TestDerivedBlockThatIsNotAnObjectIsContent(t *testing.T) {
 		Blocks: api.ProfileBlocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
 	}, policykind.Label)
 	require.NoError(t, err)
-	p := k.Read(map[string]any{"spec": map[string]any{"default": int64(5), "overrides": []any{"id"}, "defaults": nil}}, 0)
+	p := k.Read(map[string]any{"spec": map[string]any{"targetRef": map[string]any{"kind": "HTTPRoute", "name": "r"}, "default": int64(5), "overrides": []any{"id"}, "defaults": nil}}, 0)
 	require.NoError(t, p.Invalid)
 	require.Len(t, p.Blocks, 1)
 	assert.Equal(t, merge.Bare, p.Blocks[0].Block)

@@ -47,7 +47,7 @@ func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 	}
 	content, isMap := value.(map[string]any)
 	if !isMap || slices.ContainsFunc(s.kind.wholeMaps, func(p fieldPath) bool { return p.matches(key) }) {
-		s.rules = append(s.rules, merge.Rule{Key: key, Value: value})
+		s.rules = append(s.rules, merge.Rule{Key: key, Value: value, ItemDepth: s.itemDepth(key)})
 		return
 	}
 	if len(content) == 0 {
@@ -56,6 +56,20 @@ func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 	for name, child := range content {
 		s.walkLeaves(key.Child(name), child, depth+1)
 	}
+}
+
+// itemDepth returns the number of segments of an item of a keyed list of which a leaf is the
+// key, 0 if it is none.
+func (s *splitter) itemDepth(leaf merge.Key) uint8 {
+	if len(s.kind.Unset) == 0 {
+		return 0 // it is read by unset alone
+	}
+	for _, l := range s.kind.lists {
+		if slices.Concat(l.path, fieldPath{"*"}, l.key).matches(leaf) {
+			return uint8(len(l.path) + 1)
+		}
+	}
+	return 0
 }
 
 // keyedItems returns the items of a keyed list by their key. It is nil for a list

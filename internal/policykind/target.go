@@ -29,13 +29,13 @@ const (
 
 // targets reads the target references: one, or a list, in each field.
 func (r *reader) targets(root *field.Path, spec map[string]any) {
-	t, given := r.kind.Targets, false
+	t := r.kind.Targets
 	for _, name := range slices.Concat(t.Fields, t.Selectors) {
 		value, at := lookup(root, spec, name)
 		if value == nil {
 			continue
 		}
-		given = true
+		r.policy.None = false
 		list, isList := value.([]any)
 		if !isList {
 			r.target(at, value)
@@ -64,7 +64,7 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
-		r.addImplicitTarget(root, given)
+		r.addImplicitTarget(root)
 	}
 }
 
@@ -99,14 +99,13 @@ func (r *reader) widen() {
 }
 
 // addImplicitTarget attaches a policy without a target to its namespace or to the
-// mesh, if its kind has implicit targets. given is set if it has a target that cannot be
-// read. Without one, an object of a kind known by its label is no policy, and one of a kind
-// to which other objects refer is attached by them.
-func (r *reader) addImplicitTarget(root *field.Path, given bool) {
+// mesh, if its kind has implicit targets. One of a kind to which other objects refer is
+// attached by them.
+func (r *reader) addImplicitTarget(root *field.Path) {
 	t := r.kind.Targets
 	switch {
 	case t.Implicit != nil && t.Implicit.Label != "" && r.labels[t.Implicit.Label] != "true":
-	case t.Implicit == nil && (r.kind.Attaches() || r.kind.Source == Label && !given):
+	case t.Implicit == nil && (r.kind.Attaches() || r.policy.None):
 	case t.Implicit == nil && r.kind.Source == Label: // its targets may be in fields that are not known
 		r.policy.Unread = fmt.Sprintf("it has no readable target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))
 	case t.Implicit == nil:
