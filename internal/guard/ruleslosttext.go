@@ -221,6 +221,9 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 // attachAdvice says to what the policy has to be attached too: to what is on its level after the
 // write.
 func (l *ruleLoss) attachAdvice() string {
+	if r := l.rules[0]; l.gone == "" && l.on.After.Level(ruleInPlace(l.on.After, r.key, r.follows).From.Policy) >= l.on.Before.Level(l.from) {
+		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder()) // a policy is attached there already
+	}
 	is, level := &l.on.After.Path, max(l.on.Before.Level(l.from), gateway.LevelGateway)
 	at := is.Element(level)
 	switch {
@@ -233,7 +236,8 @@ func (l *ruleLoss) attachAdvice() string {
 	case at == l.on.Before.Path.Element(level):
 		at = is.Element(gateway.LevelGateway) // the policy is attached to it, in vain
 	}
-	if l.kind.Targets.Namespaces == api.NamespacesOwn && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
+	limits := []api.TargetNamespaces{api.NamespacesOwn, api.NamespacesReferenceGrant}
+	if slices.Contains(limits, l.kind.Targets.Namespaces) && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
 		return fmt.Sprintf("attach a policy like it to %s", at)
 	}
 	return fmt.Sprintf("attach the policy to %s as well", at)
