@@ -183,7 +183,7 @@ func (k *kindWalk) byPlace() {
 		case l.policy.Sets(l.Part) || l.policy.Empty() && !k.kind.RefusesOn(at.Route):
 			s.layers = append(s.layers, l)
 		case !l.policy.OnlyForPorts():
-			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that this %s sets has an effect there", k.kind.Kind)
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("no field that %s sets has an effect there", l.policy.Ref())
 		}
 	}
 }

@@ -221,7 +221,7 @@ strategy: {allowed: [patch]}`)
 	assert.Equal(t, []bool{true, false}, []bool{e.Keeps(overrides[0]), e.Keeps(overrides[1])})
 	low := outcomeOf(t, v, probeRef("infra", "low"))
 	assert.Equal(t, api.NoPath, low.State)
-	assert.Equal(t, "no field that this Probe sets has an effect there", low.Message)
+	assert.Equal(t, "no field that Probe infra/low sets has an effect there", low.Message)
 }
 
 // Bare rules that are overrides at some levels only: those of the class and not those of the

@@ -162,7 +162,7 @@ func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	default:
 		key.way = lossReplaced
 	}
-	if key.by = l.To.Policy; l.InForce != nil {
+	if key.by = l.To.Policy; l.InForce != nil && key.way != lossWhole {
 		key.by = l.InForce
 	}
 	return key, false

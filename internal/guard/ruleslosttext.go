@@ -247,11 +247,15 @@ func (l *ruleLoss) newTarget() api.PathElement {
 
 // attachAdvice says to what the policy has to be attached too.
 func (l *ruleLoss) attachAdvice() string {
+	if r := l.rules[0]; l.gone == "" && l.on.After.Level(ruleInPlace(l.on.After, r.key, r.follows).From.Policy) >= l.on.Before.Level(l.from) {
+		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder()) // a policy is attached there already
+	}
 	at := l.newTarget()
 	if isAwaited(l.on.After) && l.on.Before.Level(l.from) >= gateway.LevelRoute {
 		return fmt.Sprintf("attach a policy like it to the routes of %s", at)
 	}
-	if l.kind.Targets.Namespaces == api.NamespacesOwn && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
+	limits := []api.TargetNamespaces{api.NamespacesOwn, api.NamespacesReferenceGrant}
+	if slices.Contains(limits, l.kind.Targets.Namespaces) && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
 		return fmt.Sprintf("attach a policy like it to %s", at)
 	}
 	return fmt.Sprintf("attach the policy to %s as well", at)

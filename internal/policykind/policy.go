@@ -83,7 +83,7 @@ func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 		return as
 	}
 	out := &merge.Reading{Block: merge.Bare, Strategy: *p.StrategyOnHigher}
-	if p.Empty() {
+	if out.Strategy == merge.Atomic {
 		out.By = &p.Policy
 	}
 	return out

@@ -80,7 +80,7 @@ func TestAbove(t *testing.T) {
 	k := mustCompile(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType}")
 	replaces, merges := spec(t, k, onRoute+"a: 1"), spec(t, k, onRoute+"mergeType: patch\na: 1")
 	empty, nothing := spec(t, k, onRoute), spec(t, k, onRoute+"mergeType: patch")
-	atomic, patch := &merge.Reading{Block: merge.Bare}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
+	atomic, patch := &merge.Reading{Block: merge.Bare, By: &replaces.Policy}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
 	by := &merge.Reading{Block: merge.Bare, By: &empty.Policy}
 	for _, below := range []*merge.Reading{nil, patch} {
 		assert.Equal(t, atomic, replaces.Above(below))
