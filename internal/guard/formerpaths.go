@@ -12,7 +12,8 @@ import (
 type formerPaths struct {
 	others []*effective.Effective // other ones than the one that it is paired with
 	stays  bool                   // so did that one
-	fresh  bool                   // some requests were served by nothing
+	fresh  bool                   // some requests were served by nothing, or may have been
+	starts bool                   // some of them by nothing in any implementation
 }
 
 // formerPathsOf returns which paths served the requests of a path before the write. The
@@ -25,9 +26,6 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		return out, nil
 	}
 	at := ev.routersOf(entryOf(y))
-	if at.before == nil || at.after == nil {
-		return out, nil
-	}
 	arrivals, err := ev.arrivalsAt(at)
 	if err != nil {
 		return out, err
@@ -35,7 +33,8 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if p.Before != nil {
 		_, out.stays = ev.staying(p)
 	}
-	out.fresh = at.arrivalsUnknown || servesNewRequests(at, y)
+	out.fresh, out.starts = at.newRequests(y)
+	out.fresh = out.fresh || at.arrivalsUnknown
 	for _, from := range ofRules(arrivals, at.after, y) {
 		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
@@ -64,7 +63,7 @@ func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 		}
 		return withChange(p, former.others), nil
 	}
-	if !readsRequests(&p.Before.Path) || ev.routersOf(entryOf(&p.Before.Path)).after == nil {
+	if !readsRequests(&p.Before.Path) {
 		return p, nil
 	}
 	d := ev.destinations(&p.Before.Path)

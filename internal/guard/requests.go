@@ -22,13 +22,7 @@ type requests struct {
 	// work is what the search costs; unsureWork is that of requests that move in few
 	// implementations, besideWork that of those that may move in all.
 	work, unsureWork, besideWork int
-	// last is what was found of the last path: overrides come path by path.
-	last struct {
-		destinations
-		staying *gateway.Path
-		stays   flow
-		mayStay bool
-	}
+	last                         destinations // of the last path: overrides come path by path
 	// edited are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	edited map[api.Ref]bool
@@ -309,19 +303,15 @@ type destinations struct {
 
 // destinations returns where the requests of a path go after the write at its gateway.
 func (ev *requests) destinations(x *gateway.Path) *destinations {
-	if last := &ev.last; last.of != x {
-		last.destinations = ev.findDestinations(x)
+	if ev.last.of != x {
+		ev.last = ev.findDestinations(x)
 	}
-	return &ev.last.destinations
+	return &ev.last
 }
 
 func (ev *requests) findDestinations(x *gateway.Path) destinations {
 	out := destinations{of: x, to: slices.Clone(ev.from(x))}
 	at := ev.routersOf(entryOf(x))
-	if at.before == nil {
-		out.ends = true
-		return out
-	}
 	for r := range at.readings(x.Route) {
 		for m := range r.witnesses(x) {
 			out.undecided = out.undecided || m.Request == nil && !m.Unsearched && r.why == ""
@@ -349,23 +339,11 @@ func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Move] {
 
 // staying returns a request that stays on the path of a pair, and whether there may be one.
 func (ev *requests) staying(p effective.Pair) (flow, bool) {
-	last := &ev.last
-	if last.staying != &p.Before.Path {
-		last.stays, last.mayStay = ev.findStaying(p)
-		last.staying = &p.Before.Path
-	}
-	return last.stays, last.mayStay
-}
-
-func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 	x, y := &p.Before.Path, &p.After.Path
 	if !readsRequests(x) || !readsRequests(y) {
 		return flow{}, true
 	}
 	at := ev.routersOf(entryOf(x))
-	if at.before == nil || at.after == nil {
-		return flow{}, true
-	}
 	for _, f := range ev.from(x) {
 		if f.unsure == "" && f.To.IsOn(y) {
 			return f, true
@@ -428,35 +406,23 @@ func (ev *requests) editsRouting() bool {
 	}
 }
 
-// startsServing reports whether a path serves requests that nothing served before the write
-// in any implementation.
-func (ev *requests) startsServing(y *gateway.Path) bool {
-	at := ev.routersOf(entryOf(y))
+// newRequests reports whether a path serves requests that nothing served before the write, or
+// may, and whether nothing did so in any implementation.
+func (at *gatewayRouters) newRequests(y *gateway.Path) (some, everywhere bool) {
 	for m := range at.after.Witnesses(y, at.before) {
-		if m.Request == nil || m.To.Route != nil {
+		if m.To.Route != nil {
 			continue
 		}
-		served := false
+		some, everywhere = true, m.Request != nil
 		for r := range at.readings(y.Route) {
-			served = served || r.before.Route(m.Request).Route != nil
+			everywhere = everywhere && r.before.Route(m.Request).Route == nil
 		}
 		for with := range at.fallBacks(y.Route) {
-			served = served || with.before.Route(m.Request).Route != nil
+			everywhere = everywhere && with.before.Route(m.Request).Route == nil
 		}
-		if !served {
-			return true
-		}
-	}
-	return false
-}
-
-// servesNewRequests reports whether a path serves requests that nothing served before the
-// write.
-func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for m := range at.after.Witnesses(y, at.before) {
-		if m.To.Route == nil { // or it is not known
-			return true
+		if everywhere {
+			break
 		}
 	}
-	return false
+	return some, everywhere
 }
