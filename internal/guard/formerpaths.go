@@ -94,9 +94,9 @@ func (ev *successors) continuedElsewhere(p effective.Pair) (continued effective.
 	if _, ok := ev.change.Object().(*gateway.Gateway); ok || p.After != nil || !ev.editsRouting() || !readsRequests(&p.Before.Path) {
 		return p, false, nil
 	}
-	fresh, stays, err := ev.newPaths(p.Before, gateway.LevelGateway)
-	fresh = slices.DeleteFunc(fresh, func(y *effective.Effective) bool { return !sameBackend(&y.Path, &p.Before.Path) })
-	return withChange(p, fresh), stays, err
+	named, err := ev.pathsByName(p.Before, gateway.LevelGateway)
+	fresh := slices.DeleteFunc(named.fresh, func(y *effective.Effective) bool { return !sameBackend(&y.Path, &p.Before.Path) })
+	return withChange(p, fresh), named.stays, err
 }
 
 // withChange returns a pair with another path for the one that it lacks: the first with which

@@ -125,7 +125,7 @@ func samePort(x, y *gateway.Path) bool {
 	if x.Service != nil {
 		return y.Service != nil && y.Service.Ref() == x.Service.Ref() && (x.Port == 0 || y.Port == 0 || x.Port == y.Port)
 	}
-	return y.Gateway != nil && y.Listener != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
+	return x.Listener != nil && y.Listener != nil && y.Gateway != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
 }
 
 // sameListenerName reports whether two paths have the same listener, perhaps on different
