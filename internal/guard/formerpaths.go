@@ -51,7 +51,8 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 // followRequests returns the pair that tells what happens to the requests of a path that
 // is new or removed: with the path that served them before, or that serves them after it.
 // Of several, it is one with another effective policy, if there is one. The pair stays as
-// it is where some requests are new, or end.
+// it is where some requests are new, or end, and where its clients may follow the route to a
+// path with another effective policy.
 func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 	if p.Before != nil && p.After != nil || !ev.editsRouting() {
 		return p, nil
@@ -78,7 +79,15 @@ func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 		}
 		next = append(next, paths...)
 	}
-	return withChange(p, next), nil
+	followed := withChange(p, next)
+	if followed.After == nil || followed.Changed() {
+		return followed, nil
+	}
+	continued, stays, err := ev.continuedElsewhere(p)
+	if err != nil || continued.After != nil && continued.Changed() && !stays {
+		return p, err
+	}
+	return followed, nil
 }
 
 // counterparts returns the paths along which requests go that a rule serves after the write,
