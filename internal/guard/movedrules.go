@@ -86,7 +86,7 @@ func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind, unsure string)
 		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
-				ev.addMoved(p, withoutBackends(p, lostRules(p)), m.Shown(), unsure)
+				ev.addMoved(p, withoutBackends(p, lostRules(p)), ruleLoss{ruleLossKey: ruleLossKey{moved: true, unsure: unsure}, request: m.Shown()})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
@@ -84,6 +85,21 @@ func (ev *successors) nextPaths(x *effective.Effective, to gateway.Served) ([]*e
 	}
 	return paths, nil
 }
+
+// pathToListener returns the path of a kind that ends at a listener or above it: one without
+// policies where the kind has none there.
+func (ev *successors) pathToListener(l *gateway.ListenerMatch, kind *policykind.Kind, after bool) (*effective.Effective, error) {
+	paths, err := ev.pathsThrough(l.Gateway.Ref(), kind, after)
+	for _, e := range paths {
+		if at := listenerOf(&e.Path); e.Path.Listener == nil || at.Same(l) {
+			return e, err
+		}
+	}
+	return &effective.Effective{Kind: kind, Path: gateway.Path{Gateway: l.Gateway}, Result: &noPolicies}, err
+}
+
+// noPolicies is the result of a path without policies.
+var noPolicies merge.Result
 
 // takesOver reports whether the backend of a path after the write receives requests that the
 // backend of another one received before it, given that its rule does. If the rule still has

@@ -267,11 +267,7 @@ func (ev *requests) from(p *gateway.Path) []flow {
 	if len(ev.moves) == 0 || !readsRequests(p) {
 		return nil
 	}
-	at := ev.gateways[entryOf(p)]
-	if at == nil || at.before == nil {
-		return nil
-	}
-	return ofRules(ev.moves, at.before, p)
+	return ofRules(ev.moves, ev.routersOf(entryOf(p)).before, p)
 }
 
 // ofRules returns what is known of the rules of a path.

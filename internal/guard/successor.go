@@ -85,18 +85,12 @@ func (ev *successors) addListenerSuccessors(p effective.Pair, out []successor) (
 	}
 	from := listenerOf(x)
 	for to := range at.before.ListenersAfter(&from, at.after) {
-		if p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
-			continue
-		}
-		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind, true)
+		y, err := ev.pathToListener(to, p.Before.Kind, true)
 		if err != nil {
 			return nil, err
 		}
-		for _, y := range paths {
-			l := listenerOf(&y.Path)
-			if !endsAtListener(&y.Path) || !l.Same(to) || slices.ContainsFunc(out, func(s successor) bool { return sameListener(s.Path, y.Path) }) {
-				continue
-			}
+		known := func(s successor) bool { return sameListener(s.Path, y.Path) }
+		if (p.After == nil || !sameListener(p.After.Path, y.Path)) && !slices.ContainsFunc(out, known) {
 			out = append(out, successor{Effective: y})
 		}
 	}
