@@ -134,10 +134,9 @@ func readsRequests(p *gateway.Path) bool {
 func (ev *requests) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
-		*ev = requests{write: ev.write, gateways: ev.gateways}
 		return nil
 	}
-	*ev = requests{write: ev.write, gateways: ev.gateways, moves: make(map[rulePlace][]flow), edited: make(map[api.Ref]bool)}
+	ev.moves, ev.edited = make(map[rulePlace][]flow), make(map[api.Ref]bool)
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.edited[r.Ref()] = true
 	}
