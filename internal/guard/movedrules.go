@@ -101,9 +101,7 @@ func (ev *ruleLosses) comparedByPath(p effective.Pair) bool {
 		return true
 	}
 	id := ev.listenersBefore(y.Gateway).ID(*y)
-	if y.Rule >= 0 && x.Route.Ref() == y.Route.Ref() {
-		id.Rule = gateway.MatchRules(x.Route, y.Route)[y.Rule]
-	}
+	id.Rule = ruleBefore(x, y)
 	return id == x.ID()
 }
 

@@ -121,6 +121,15 @@ func takesOver(x, y *gateway.Path) bool {
 	}
 }
 
+// ruleBefore returns the position before the write of the rule of a path after it, -1 for none,
+// in the route of another path; its own if that is of another route.
+func ruleBefore(x, y *gateway.Path) int {
+	if y.Rule < 0 || x.Route == nil || x.Route.Ref() != y.Route.Ref() {
+		return y.Rule
+	}
+	return gateway.MatchRules(x.Route, y.Route)[y.Rule]
+}
+
 // sameBackend reports whether a path goes to the backend of another one, if that has one.
 func sameBackend(x, y *gateway.Path) bool {
 	return y.Backend == nil || x.Backend != nil && *x.Backend == *y.Backend

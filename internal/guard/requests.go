@@ -298,13 +298,9 @@ type destinations struct {
 
 // destinations returns where the requests of a path go after the write at its gateway.
 func (ev *requests) destinations(x *gateway.Path) *destinations {
-	if ev.last.of != x {
-		ev.last = ev.findDestinations(x)
+	if ev.last.of == x {
+		return &ev.last
 	}
-	return &ev.last
-}
-
-func (ev *requests) findDestinations(x *gateway.Path) destinations {
 	out := destinations{of: x, to: slices.Clone(ev.from(x))}
 	at := ev.routersOf(entryOf(x))
 	for r := range at.readings(x.Route) {
@@ -324,7 +320,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 			}
 		}
 	}
-	return out
+	ev.last = out
+	return &ev.last
 }
 
 // witnesses yields requests of a path before the write, and where they go.
@@ -390,15 +387,8 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 // editsRouting reports whether the write edits a route, a gateway, a listener set or a namespace
 // in a way that may move requests.
 func (ev *requests) editsRouting() bool {
-	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
-		return false
-	}
-	switch ev.change.Object().(type) {
-	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
-		return true
-	default:
-		return false
-	}
+	_, route := ev.change.Object().(*gateway.Route)
+	return ev.change.Before != nil && ev.change.After != nil && ev.moves != nil && (route || ev.editsListeners())
 }
 
 // newRequests reports whether a path serves requests that nothing served before the write, or
