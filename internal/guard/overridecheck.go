@@ -76,7 +76,7 @@ func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 		return nil
 	}
 	paths := p // so that p is on the stack where nothing is looked up
-	c.staying = sync.OnceValues(func() (flow, bool) { return ev.requests.staying(paths) })
+	c.staying = sync.OnceValues(func() (flow, bool) { return ev.staying(paths) })
 	ev.held = p.Before.AppendOverrides(ev.held[:0])
 	for _, o := range ev.held {
 		if err := c.check(o); err != nil {
