@@ -39,7 +39,8 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	// staying returns a request that stays on the path, and whether there may be one.
+	// staying returns a request that stays on the path, and whether there may be one; nil where
+	// it ends.
 	staying func() (flow, bool)
 	kept    []keptOverrides
 }
@@ -75,8 +76,10 @@ func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 		}
 		return nil
 	}
-	paths := p // so that p is on the stack where nothing is looked up
-	c.staying = sync.OnceValues(func() (flow, bool) { return ev.staying(paths) })
+	if p.After != nil {
+		paths := p // so that p is on the stack where nothing is looked up
+		c.staying = sync.OnceValues(func() (flow, bool) { return ev.staying(paths) })
+	}
 	ev.held = p.Before.AppendOverrides(ev.held[:0])
 	for _, o := range ev.held {
 		if err := c.check(o); err != nil {
