@@ -5,11 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
 // compareAwaited finds the overrides on requests that the write has come in by another
@@ -155,15 +153,9 @@ func (ev *overrides) servedMeanwhile(m flow) flow {
 
 // dropKnown leaves out the losses of overrides of which another one was found before.
 func (ev *overrides) dropKnown(o *overrides) {
-	type override struct {
-		kind   api.PolicyKind
-		policy *merge.Policy
-		rule   string
+	known := make(map[policyRule]bool)
+	for _, l := range ev.lost {
+		known[policyRuleOf(l)] = true
 	}
-	of := func(k lostOverrideKey) override { return override{k.kind, k.policy, k.rule} }
-	known := make(map[override]bool)
-	for key := range ev.lost {
-		known[of(key)] = true
-	}
-	maps.DeleteFunc(o.lost, func(key lostOverrideKey, _ *lostOverride) bool { return known[of(key)] })
+	maps.DeleteFunc(o.lost, func(_ lostOverrideKey, l *lostOverride) bool { return known[policyRuleOf(l)] })
 }

@@ -78,9 +78,9 @@ func (ev *requirements) check(p effective.Pair) error {
 
 func (ev *requirements) checkOne(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
 	notBinding := !ev.binds(c, level, p)
-	found, err := ev.unmetOn(c, level, p, s, notBinding)
+	found, err := ev.unmetOn(c, level, s, notBinding)
 	if err == nil && (len(found) > 0 || c.Reads("before")) {
-		found, err = ev.unmetByRequests(c, level, p, found, notBinding)
+		found, err = ev.unmetByRequests(c, level, s, found, notBinding)
 	}
 	if errors.Is(err, errWarnBudget) {
 		err = nil // reportUnevaluated says so
@@ -105,10 +105,10 @@ type unmetNow struct {
 }
 
 // unmetOn returns what a constraint finds on a path, compared with the path before.
-func (ev *requirements) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, notBinding bool) ([]unmetNow, error) {
+func (ev *requirements) unmetOn(c *constraint.Constraint, level constraint.Level, s *constraintInputs, notBinding bool) ([]unmetNow, error) {
 	was, wasOn := level, false
-	if p.Before != nil {
-		was, wasOn = c.On(&p.Before.Path, ev.before)
+	if x := s.pair.Before; x != nil {
+		was, wasOn = c.On(&x.Path, ev.before)
 	}
 	unchanged := wasOn && was == level && s.same(c)
 	m, ok := merge.Meter(ev.budget), true
@@ -141,25 +141,21 @@ func (ev *requirements) unmetOn(c *constraint.Constraint, level constraint.Level
 // write that served requests of it. What is not met is as before where that is so for each
 // of them: a rule that takes requests from another one has to comply as that one did, and one
 // that serves requests which nothing served before is new for these.
-func (ev *requirements) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, notBinding bool) ([]unmetNow, error) {
-	former, err := ev.formerPathsOf(p)
+func (ev *requirements) unmetByRequests(c *constraint.Constraint, level constraint.Level, s *constraintInputs, found []unmetNow, notBinding bool) ([]unmetNow, error) {
+	former, err := s.former()
 	if err != nil {
 		return found, err
 	}
-	if p.Before != nil && former.fresh && ev.startsServing(&p.After.Path) {
-		for i := range found {
+	for i := range found {
+		switch {
+		case former.starts:
 			found[i].before = false
+		case len(former.others) > 0 && !former.stays && !former.fresh:
+			found[i].before = true // the others decide
 		}
 	}
-	if len(former.others) == 0 {
-		return found, nil
-	}
-	for i := range found {
-		found[i].before = found[i].before || !former.stays && !former.fresh
-	}
 	for _, x := range former.others {
-		pair := effective.Pair{Before: x, After: p.After}
-		more, err := ev.unmetOn(c, level, pair, ev.inputs(pair), notBinding)
+		more, err := ev.unmetOn(c, level, ev.inputs(effective.Pair{Before: x, After: s.pair.After}), notBinding)
 		if err != nil {
 			return found, err
 		}

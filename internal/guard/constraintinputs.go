@@ -18,6 +18,7 @@ type constraintInputs struct {
 	before, after *pathState
 	pair          effective.Pair
 	moved         func() bool
+	former        func() (formerPaths, error)
 }
 
 // pathState is a path at one time, with the variables that constraints read.
@@ -43,6 +44,7 @@ func (ev *requirements) inputs(p effective.Pair) *constraintInputs {
 	if ev.change.Object() == nil {
 		s.after = ev.newPathState(p.After, p.After, ev.after)
 	}
+	s.former = sync.OnceValues(func() (formerPaths, error) { return ev.formerPathsOf(p) })
 	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.variables.Path(), s.after.variables.Path()) })
 	return s
 }

@@ -144,6 +144,9 @@ func compare(a, b Finding) int {
 		api.CompareRefs(a.Policy, b.Policy),
 		strings.Compare(a.What, b.What),
 		strings.Compare(a.Advice, b.Advice),
+		strings.Compare(a.Field, b.Field),
+		strings.Compare(a.Request, b.Request),
+		cmp.Compare(btoi(a.ReplacedAsWhole), btoi(b.ReplacedAsWhole)),
 	)
 }
 

@@ -12,7 +12,8 @@ import (
 type formerPaths struct {
 	others []*effective.Effective // other ones than the one that it is paired with
 	stays  bool                   // so did that one
-	fresh  bool                   // some requests were served by nothing
+	fresh  bool                   // some requests were served by nothing, or may have been
+	starts bool                   // some of them by nothing in any implementation
 }
 
 // formerPathsOf returns which paths served the requests of a path before the write. The
@@ -25,9 +26,6 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		return out, nil
 	}
 	at := ev.routersOf(entryOf(y))
-	if at.before == nil || at.after == nil {
-		return out, nil
-	}
 	arrivals, err := ev.arrivalsAt(at)
 	if err != nil {
 		return out, err
@@ -35,7 +33,8 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if p.Before != nil {
 		_, out.stays = ev.staying(p)
 	}
-	out.fresh = at.arrivalsUnknown || servesNewRequests(at, y)
+	out.fresh, out.starts = at.newRequests(y)
+	out.fresh = out.fresh || at.arrivalsUnknown
 	for _, from := range ofRules(arrivals, at.after, y) {
 		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
@@ -52,7 +51,8 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 // followRequests returns the pair that tells what happens to the requests of a path that
 // is new or removed: with the path that served them before, or that serves them after it.
 // Of several, it is one with another effective policy, if there is one. The pair stays as
-// it is where some requests are new, or end.
+// it is where some requests are new, or end, and where its clients may follow the route to a
+// path with another effective policy.
 func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 	if p.Before != nil && p.After != nil || !ev.editsRouting() {
 		return p, nil
@@ -64,7 +64,7 @@ func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 		}
 		return withChange(p, former.others), nil
 	}
-	if !readsRequests(&p.Before.Path) || ev.routersOf(entryOf(&p.Before.Path)).after == nil {
+	if !readsRequests(&p.Before.Path) {
 		return p, nil
 	}
 	d := ev.destinations(&p.Before.Path)
@@ -79,7 +79,15 @@ func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 		}
 		next = append(next, paths...)
 	}
-	return withChange(p, next), nil
+	followed := withChange(p, next)
+	if followed.After == nil || followed.Changed() {
+		return followed, nil
+	}
+	continued, stays, err := ev.continuedElsewhere(p)
+	if err != nil || continued.After != nil && continued.Changed() && !stays {
+		return p, err
+	}
+	return followed, nil
 }
 
 // counterparts returns the paths along which requests go that a rule serves after the write,
@@ -95,9 +103,9 @@ func (ev *successors) continuedElsewhere(p effective.Pair) (continued effective.
 	if _, ok := ev.change.Object().(*gateway.Gateway); ok || p.After != nil || !ev.editsRouting() || !readsRequests(&p.Before.Path) {
 		return p, false, nil
 	}
-	fresh, stays, err := ev.newPaths(p.Before, gateway.LevelGateway)
-	fresh = slices.DeleteFunc(fresh, func(y *effective.Effective) bool { return !sameBackend(&y.Path, &p.Before.Path) })
-	return withChange(p, fresh), stays, err
+	named, err := ev.pathsByName(p.Before, gateway.LevelGateway)
+	fresh := slices.DeleteFunc(named.fresh, func(y *effective.Effective) bool { return !sameBackend(&y.Path, &p.Before.Path) })
+	return withChange(p, fresh), named.stays, err
 }
 
 // withChange returns a pair with another path for the one that it lacks: the first with which

@@ -37,7 +37,9 @@ func (ev *ruleLosses) findLeft() error {
 				}
 				if at := [2]*merge.Result{x.Result, y.Result}; !compared[at] {
 					compared[at] = true
-					ev.addLeft(effective.Pair{Before: x, After: y})
+					p := effective.Pair{Before: x, After: y}
+					gone := slices.DeleteFunc(lostRules(p), func(r lostRule) bool { return !r.gone }) // it has no counterpart there
+					ev.addMoved(p, gone, ruleLoss{left: true})
 				}
 			}
 		}
@@ -65,33 +67,13 @@ func (ev *ruleLosses) leftListeners(before, after *gateway.Route) (left, joined 
 	return left, slices.DeleteFunc(joined, func(l *gateway.ListenerMatch) bool { return slices.ContainsFunc(was, l.Same) })
 }
 
-// pathAtListener returns the path of a kind at a listener, with a route that it leads to: one
-// without policies where the kind has none there.
+// pathAtListener returns the path of a kind at a listener, with a route that it leads to.
 func (ev *ruleLosses) pathAtListener(k *policykind.Kind, l *gateway.ListenerMatch, route *gateway.Route, after bool) (*effective.Effective, error) {
-	paths, err := ev.pathsThrough(l.Gateway.Ref(), k, after)
+	e, err := ev.pathToListener(l, k, after)
 	if err != nil {
 		return nil, err
 	}
-	out := effective.Effective{Kind: k, Path: gateway.Path{Gateway: l.Gateway}, Result: &noPolicies}
-	for _, e := range paths {
-		if at := listenerOf(&e.Path); e.Path.Listener == nil || at.Same(l) {
-			out = *e
-		}
-	}
+	out := *e
 	out.Path.Set, out.Path.Listener, out.Path.Route, out.Path.Rule = l.Set, l.Listener, route, -1
 	return &out, nil
-}
-
-// noPolicies is the result of a path without policies.
-var noPolicies merge.Result
-
-// addLeft adds what is in force at the listener that a route leaves, and has no counterpart at the
-// one that it joins.
-func (ev *ruleLosses) addLeft(p effective.Pair) {
-	for _, l := range ev.groupLostRules(p, slices.DeleteFunc(lostRules(p), func(r lostRule) bool { return !r.gone })) {
-		l.left = true
-		if known := ev.at(l.ruleLossKey, l); known != nil {
-			known.addPath(&p)
-		}
-	}
 }

@@ -103,7 +103,7 @@ func (ev *ruleLosses) addMove(m gateway.Move, k *policykind.Kind, unsure string)
 		for _, y := range after {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
-				ev.addMoved(p, withoutBackends(p, lostRules(p)), m.Shown(), unsure)
+				ev.addMoved(p, withoutBackends(p, lostRules(p)), ruleLoss{ruleLossKey: ruleLossKey{moved: true, unsure: unsure}, request: m.Shown()})
 			}
 		}
 	}
@@ -118,9 +118,7 @@ func (ev *ruleLosses) comparedByPath(p effective.Pair) bool {
 		return true
 	}
 	id := ev.listenersBefore(y.Gateway).ID(*y)
-	if y.Rule >= 0 && x.Route.Ref() == y.Route.Ref() {
-		id.Rule = gateway.MatchRules(x.Route, y.Route)[y.Rule]
-	}
+	id.Rule = ruleBefore(x, y)
 	return id == x.ID()
 }
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"sync"
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -38,7 +39,10 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	kept  []keptOverrides
+	// staying returns a request that stays on the path, and whether there may be one; nil where
+	// it ends.
+	staying func() (flow, bool)
+	kept    []keptOverrides
 }
 
 // checkOverrides adds the overrides that hold on a path and would no longer hold after the
@@ -71,6 +75,10 @@ func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 			l.addPath(ev.pairs)
 		}
 		return nil
+	}
+	if p.After != nil {
+		paths := p // so that p is on the stack where nothing is looked up
+		c.staying = sync.OnceValues(func() (flow, bool) { return ev.staying(paths) })
 	}
 	ev.held = p.Before.AppendOverrides(ev.held[:0])
 	for _, o := range ev.held {
@@ -110,7 +118,7 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	if !stays {
 		// Whether other paths of a write that moves no requests serve some is not looked up
 		// once one does: there may be very many.
-		if move, stays = c.ev.staying(c.paths); stays && c.ev.moves == nil {
+		if move, stays = c.staying(); stays && c.ev.moves == nil {
 			put(&c.ev.confirmed, o.Rule, true)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -177,17 +176,9 @@ func affectedText(l *lostOverride) string {
 // moved reports whether other rules or backends serve the requests of the first path
 // after the write than before it.
 func (l *lostOverride) moved() bool {
-	was, is := &l.was.Path, &l.is.Path
-	if was.Route == nil || is.Route == nil || was.Route == is.Route || was.Route.Ref() != is.Route.Ref() {
-		return was.ID() != is.ID()
-	}
-	rule := is.Rule
-	if rule >= 0 {
-		rule = gateway.MatchRules(was.Route, is.Route)[rule]
-	}
-	before, after := was.ID(), is.ID()
-	after.Rule = rule
-	return before != after
+	after := l.is.Path.ID()
+	after.Rule = ruleBefore(&l.was.Path, &l.is.Path)
+	return l.was.Path.ID() != after
 }
 
 // lossCause says why an override would no longer apply.

@@ -18,15 +18,6 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if err != nil {
 		return err
 	}
-	if byRequests.After != p.After && !byRequests.Changed() { // its clients may follow the route
-		continued, stays, err := ev.continuedElsewhere(p)
-		if err != nil {
-			return err
-		}
-		if continued.After != nil && continued.Changed() && !stays {
-			byRequests = p
-		}
-	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
 		ev.prev.changed = byRequests.Changed()
 		ev.ruleLosses.noteFollowed(byRequests)

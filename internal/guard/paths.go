@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // pathsThrough returns the paths of a kind through a route, or a gateway, after the write or
@@ -85,6 +86,21 @@ func (ev *successors) nextPaths(x *effective.Effective, to gateway.Served) ([]*e
 	return paths, nil
 }
 
+// pathToListener returns the path of a kind that ends at a listener or above it: one without
+// policies where the kind has none there.
+func (ev *successors) pathToListener(l *gateway.ListenerMatch, kind *policykind.Kind, after bool) (*effective.Effective, error) {
+	paths, err := ev.pathsThrough(l.Gateway.Ref(), kind, after)
+	for _, e := range paths {
+		if at := listenerOf(&e.Path); e.Path.Listener == nil || at.Same(l) {
+			return e, err
+		}
+	}
+	return &effective.Effective{Kind: kind, Path: gateway.Path{Gateway: l.Gateway}, Result: &noPolicies}, err
+}
+
+// noPolicies is the result of a path without policies.
+var noPolicies merge.Result
+
 // takesOver reports whether the backend of a path after the write receives requests that the
 // backend of another one received before it, given that its rule does. If the rule still has
 // that backend, only this receives them; else those that the rule before did not have, or all
@@ -103,6 +119,15 @@ func takesOver(x, y *gateway.Path) bool {
 	default:
 		return isNew(*y.Backend) || !slices.ContainsFunc(after.Backends, isNew)
 	}
+}
+
+// ruleBefore returns the position before the write of the rule of a path after it, -1 for none,
+// in the route of another path; its own if that is of another route.
+func ruleBefore(x, y *gateway.Path) int {
+	if y.Rule < 0 || x.Route == nil || x.Route.Ref() != y.Route.Ref() {
+		return y.Rule
+	}
+	return gateway.MatchRules(x.Route, y.Route)[y.Rule]
 }
 
 // sameBackend reports whether a path goes to the backend of another one, if that has one.
@@ -125,7 +150,7 @@ func samePort(x, y *gateway.Path) bool {
 	if x.Service != nil {
 		return y.Service != nil && y.Service.Ref() == x.Service.Ref() && (x.Port == 0 || y.Port == 0 || x.Port == y.Port)
 	}
-	return y.Gateway != nil && y.Listener != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
+	return x.Listener != nil && y.Listener != nil && y.Gateway != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
 }
 
 // sameListenerName reports whether two paths have the same listener, perhaps on different

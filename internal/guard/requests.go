@@ -22,13 +22,7 @@ type requests struct {
 	// work is what the search costs; unsureWork is that of requests that move in few
 	// implementations, besideWork that of those that may move in all.
 	work, unsureWork, besideWork int
-	// last is what was found of the last path: overrides come path by path.
-	last struct {
-		destinations
-		staying *gateway.Path
-		stays   flow
-		mayStay bool
-	}
+	last                         destinations // of the last path: overrides come path by path
 	// edited are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	edited map[api.Ref]bool
@@ -141,10 +135,9 @@ func readsRequests(p *gateway.Path) bool {
 func (ev *requests) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
-		*ev = requests{write: ev.write, gateways: ev.gateways}
 		return nil
 	}
-	*ev = requests{write: ev.write, gateways: ev.gateways, moves: make(map[rulePlace][]flow), edited: make(map[api.Ref]bool)}
+	ev.moves, ev.edited = make(map[rulePlace][]flow), make(map[api.Ref]bool)
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.edited[r.Ref()] = true
 	}
@@ -277,11 +270,7 @@ func (ev *requests) from(p *gateway.Path) []flow {
 	if len(ev.moves) == 0 || !readsRequests(p) {
 		return nil
 	}
-	at := ev.gateways[entryOf(p)]
-	if at == nil || at.before == nil {
-		return nil
-	}
-	return ofRules(ev.moves, at.before, p)
+	return ofRules(ev.moves, ev.routersOf(entryOf(p)).before, p)
 }
 
 // ofRules returns what is known of the rules of a path.
@@ -313,19 +302,11 @@ type destinations struct {
 
 // destinations returns where the requests of a path go after the write at its gateway.
 func (ev *requests) destinations(x *gateway.Path) *destinations {
-	if last := &ev.last; last.of != x {
-		last.destinations = ev.findDestinations(x)
+	if ev.last.of == x {
+		return &ev.last
 	}
-	return &ev.last.destinations
-}
-
-func (ev *requests) findDestinations(x *gateway.Path) destinations {
 	out := destinations{of: x, to: slices.Clone(ev.from(x))}
 	at := ev.routersOf(entryOf(x))
-	if at.before == nil {
-		out.ends = true
-		return out
-	}
 	for r := range at.readings(x.Route) {
 		for m := range r.witnesses(x) {
 			out.undecided = out.undecided || m.Request == nil && !m.Unsearched && r.why == ""
@@ -343,7 +324,8 @@ func (ev *requests) findDestinations(x *gateway.Path) destinations {
 			}
 		}
 	}
-	return out
+	ev.last = out
+	return &ev.last
 }
 
 // witnesses yields requests of a path before the write, and where they go.
@@ -353,23 +335,11 @@ func (r routing) witnesses(x *gateway.Path) iter.Seq[gateway.Move] {
 
 // staying returns a request that stays on the path of a pair, and whether there may be one.
 func (ev *requests) staying(p effective.Pair) (flow, bool) {
-	last := &ev.last
-	if last.staying != &p.Before.Path {
-		last.stays, last.mayStay = ev.findStaying(p)
-		last.staying = &p.Before.Path
-	}
-	return last.stays, last.mayStay
-}
-
-func (ev *requests) findStaying(p effective.Pair) (flow, bool) {
 	x, y := &p.Before.Path, &p.After.Path
 	if !readsRequests(x) || !readsRequests(y) {
 		return flow{}, true
 	}
 	at := ev.routersOf(entryOf(x))
-	if at.before == nil || at.after == nil {
-		return flow{}, true
-	}
 	for _, f := range ev.from(x) {
 		if f.unsure == "" && f.To.IsOn(y) {
 			return f, true
@@ -421,46 +391,27 @@ func (ev *requests) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 // editsRouting reports whether the write edits a route, a gateway, a listener set or a namespace
 // in a way that may move requests.
 func (ev *requests) editsRouting() bool {
-	if ev.change.Before == nil || ev.change.After == nil || ev.moves == nil {
-		return false
-	}
-	switch ev.change.Object().(type) {
-	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
-		return true
-	default:
-		return false
-	}
+	_, route := ev.change.Object().(*gateway.Route)
+	return ev.change.Before != nil && ev.change.After != nil && ev.moves != nil && (route || ev.editsListeners())
 }
 
-// startsServing reports whether a path serves requests that nothing served before the write
-// in any implementation.
-func (ev *requests) startsServing(y *gateway.Path) bool {
-	at := ev.routersOf(entryOf(y))
+// newRequests reports whether a path serves requests that nothing served before the write, or
+// may, and whether nothing did so in any implementation.
+func (at *gatewayRouters) newRequests(y *gateway.Path) (some, everywhere bool) {
 	for m := range at.after.Witnesses(y, at.before) {
-		if m.Request == nil || m.To.Route != nil {
+		if m.To.Route != nil {
 			continue
 		}
-		served := false
+		some, everywhere = true, m.Request != nil
 		for r := range at.readings(y.Route) {
-			served = served || r.before.Route(m.Request).Route != nil
+			everywhere = everywhere && r.before.Route(m.Request).Route == nil
 		}
 		for with := range at.fallBacks(y.Route) {
-			served = served || with.before.Route(m.Request).Route != nil
+			everywhere = everywhere && with.before.Route(m.Request).Route == nil
 		}
-		if !served {
-			return true
-		}
-	}
-	return false
-}
-
-// servesNewRequests reports whether a path serves requests that nothing served before the
-// write.
-func servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	for m := range at.after.Witnesses(y, at.before) {
-		if m.To.Route == nil { // or it is not known
-			return true
+		if everywhere {
+			break
 		}
 	}
-	return false
+	return some, everywhere
 }

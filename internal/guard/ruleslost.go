@@ -91,10 +91,11 @@ func (ev *ruleLosses) add(p effective.Pair, lost []lostRule, again bool) bool {
 	return len(ev.prev) > 0
 }
 
-// addMoved adds what requests lose that move between two paths, such as a request.
-func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, request *gateway.Request, unsure string) {
+// addMoved adds what requests lose that move between two paths; of has what else is known of
+// the move.
+func (ev *ruleLosses) addMoved(p effective.Pair, lost []lostRule, of ruleLoss) {
 	for _, l := range ev.groupLostRules(p, lost) {
-		l.moved, l.request, l.unsure = true, request, unsure
+		l.moved, l.unsure, l.left, l.request = of.moved, of.unsure, of.left, of.request
 		if known := ev.at(l.ruleLossKey, l); known != nil {
 			known.addPath(&p)
 		}

@@ -24,39 +24,26 @@ func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]su
 		return []successor{{Effective: &effective.Effective{Kind: p.Before.Kind, Path: *x}}}, nil // it is still there, with no policy
 	}
 	if !readsRequests(x) {
-		out, err := ev.successorsByName(p, o)
-		if err == nil && endsAtListener(x) {
-			out, err = ev.addListenerSuccessors(p, out)
-		}
-		return out, err
+		return ev.successorsByName(p, o)
 	}
-	if p.After == nil && ev.routersOf(entryOf(x)).after == nil {
-		// most of the time, nothing serves the requests of a gateway that is removed
-		if elsewhere, err := ev.successorsByName(p, o); err != nil || len(elsewhere) == 0 {
-			return nil, err
-		}
+	if p.After != nil {
+		return ev.requestSuccessors(p, o)
 	}
-	out, ends, err := ev.requestSuccessors(p, o)
-	if err != nil || !ends && (p.After != nil || x.Gateway == nil) {
-		return out, err
+	named, err := ev.pathsByName(p.Before, o.Level)
+	if err != nil || len(named.next) == 0 && ev.routersOf(entryOf(x)).after == nil {
+		return nil, err // most of the time, nothing serves the requests of a gateway that is removed
 	}
-	if d := ev.destinations(x); !ends && len(d.to) == 0 && !d.undecided {
-		return out, nil // it had no requests: paths of other listeners had them
-	}
-	if !ends {
-		elsewhere, stays, err := ev.newPaths(p.Before, o.Level)
-		for _, y := range elsewhere {
-			if !stays {
-				out = append(out, successor{Effective: y, unsure: unsureFollows})
+	out, err := ev.requestSuccessors(p, o)
+	switch d := ev.destinations(x); {
+	case d.ends:
+		for _, y := range named.next {
+			if d.undecided || !samePort(x, &y.Path) {
+				out = append(out, successor{Effective: y})
 			}
 		}
-		return out, err
-	}
-	elsewhere, err := ev.successorsByName(p, o)
-	undecided := ev.destinations(x).undecided
-	for _, y := range elsewhere {
-		if undecided || !samePort(x, &y.Path) {
-			out = append(out, y)
+	case x.Gateway != nil && !named.stays && (len(d.to) > 0 || d.undecided): // else it had no requests: paths of other listeners had them
+		for _, y := range named.fresh {
+			out = append(out, successor{Effective: y, unsure: unsureFollows})
 		}
 	}
 	return out, err
@@ -65,26 +52,26 @@ func (ev *successors) successorsOf(p effective.Pair, o effective.Override) ([]su
 // unsureFollows is why clients may not follow a route to another port or gateway.
 const unsureFollows = "other routes serve its requests where it was, and its clients may follow it or not"
 
-// newPaths returns the new paths of the route of a path which ends, at other gateways,
-// listeners or Services: clients follow their service. stays is set if the route is still at
-// the port of the path.
-func (ev *successors) newPaths(x *effective.Effective, level gateway.Level) (out []*effective.Effective, stays bool, err error) {
-	s, err := ev.candidatesFor(x)
-	if s == nil || err != nil {
-		return nil, false, err
-	}
-	for _, y := range s.after {
-		stays = stays || samePort(&x.Path, &y.Path)
-		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(x.Path, y.Path, level, false) {
-			out = append(out, y)
-		}
-	}
-	return out, stays, nil
-}
-
 // endsAtListener reports whether a path ends at a listener.
 func endsAtListener(x *gateway.Path) bool {
 	return x.Gateway != nil && x.Listener != nil && x.Route == nil
+}
+
+// successorsByName returns the successors of a path of which no requests are known.
+func (ev *successors) successorsByName(p effective.Pair, o effective.Override) (out []successor, err error) {
+	if p.After == nil || ev.backendLost(p, o) {
+		named, err := ev.pathsByName(p.Before, o.Level)
+		if err != nil {
+			return nil, err
+		}
+		for _, y := range named.next {
+			out = append(out, successor{Effective: y})
+		}
+	}
+	if !endsAtListener(&p.Before.Path) {
+		return out, nil
+	}
+	return ev.addListenerSuccessors(p, out)
 }
 
 // addListenerSuccessors adds the paths at the other listeners of the gateway that take
@@ -98,65 +85,65 @@ func (ev *successors) addListenerSuccessors(p effective.Pair, out []successor) (
 	}
 	from := listenerOf(x)
 	for to := range at.before.ListenersAfter(&from, at.after) {
-		if p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
-			continue
-		}
-		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind, true)
+		y, err := ev.pathToListener(to, p.Before.Kind, true)
 		if err != nil {
 			return nil, err
 		}
-		for _, y := range paths {
-			l := listenerOf(&y.Path)
-			if !endsAtListener(&y.Path) || !l.Same(to) || slices.ContainsFunc(out, func(s successor) bool { return sameListener(s.Path, y.Path) }) {
-				continue
-			}
+		known := func(s successor) bool { return sameListener(s.Path, y.Path) }
+		if (p.After == nil || !sameListener(p.After.Path, y.Path)) && !slices.ContainsFunc(out, known) {
 			out = append(out, successor{Effective: y})
 		}
 	}
 	return out, nil
 }
 
-// successorsByName returns the paths that take the traffic of a path which is removed, by
-// the names of listeners and rules.
+// namedPaths are the paths that take the traffic of one that is removed, by the names of
+// listeners and rules.
+type namedPaths struct {
+	next  []*effective.Effective
+	fresh []*effective.Effective // those that may and are new, at other gateways, listeners or Services
+	stays bool                   // the route is still at the port of the path
+}
+
+// pathsByName returns the paths that take the traffic of a path which is removed.
 //
-// A path that existed before is a successor only if the same hostnames reach it: a route
+// A path that existed before takes it only if the same hostnames reach it: a route
 // that gives up one of its hostnames moves nothing.
-func (ev *successors) successorsByName(p effective.Pair, o effective.Override) ([]successor, error) {
-	x := p.Before
-	if p.After != nil && !ev.backendLost(p, o) {
-		return nil, nil
-	}
+func (ev *successors) pathsByName(x *effective.Effective, level gateway.Level) (out namedPaths, err error) {
 	s, err := ev.candidatesFor(x)
 	if s == nil || err != nil {
-		return nil, err
+		return out, err
 	}
-	var out, same, fresh []successor
+	var all, same, unread []*effective.Effective
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
-		known := s.before[ev.idBefore(s, y.Path)]
-		if !s.mayReceive(x.Path, y.Path, o.Level, known) || known && !gateway.HostsIntersect(x.Path.Hosts(), y.Path.Hosts()) {
+		was := ev.idBefore(s, y.Path)
+		known := s.before[was]
+		out.stays = out.stays || samePort(&x.Path, &y.Path)
+		if !s.mayReceive(x.Path, y.Path, level, known) || known && !gateway.HostsIntersect(x.Path.Hosts(), y.Path.Hosts()) {
 			continue
 		}
-		out = append(out, successor{Effective: y})
-		if sameEntry(x.Path.ID(), ev.idBefore(s, y.Path)) || s.route == nil && sameListenerName(x.Path, y.Path) {
-			same = append(same, successor{Effective: y})
+		all = append(all, y)
+		if sameEntry(x.Path.ID(), was) || s.route == nil && sameListenerName(x.Path, y.Path) {
+			same = append(same, y)
 		}
-		if known {
-			continue
-		}
-		fresh = append(fresh, successor{Effective: y})
-		if !viaUnreadParent(y.Path) { // it may take nothing
-			ways = append(ways, y.Path)
+		switch {
+		case known:
+		case viaUnreadParent(y.Path): // it may take nothing
+			unread = append(unread, y)
+		default:
+			out.fresh, ways = append(out.fresh, y), append(ways, y.Path)
 		}
 	}
 	switch {
 	case len(same) > 0:
-		return same, nil // it goes on where it came in: to another backend, say
+		out.next = same // it goes on where it came in: to another backend, say
 	case x.Path.CoveredBy(ways):
-		return fresh, nil // to new paths: those that were there take nothing more
+		out.next = slices.Concat(out.fresh, unread) // to new paths: those that were there take nothing more
 	default:
-		return out, nil
+		out.next = all
 	}
+	return out, nil
 }
 
 // routeEdited reports whether a pair with the same policies may still have lost an
@@ -184,14 +171,12 @@ type successor struct {
 }
 
 // requestSuccessors returns the paths at the same gateway or Service that serve requests
-// of a path after the write, other than the path itself, and whether some are served by
-// nothing there any more.
-func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
+// of a path after the write, other than the path itself.
+func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, err error) {
 	x, backendLost := p.Before, ev.backendLost(p, o)
 	to := ev.from(&x.Path)
 	if p.After == nil || backendLost {
-		d := ev.destinations(&x.Path)
-		to, ends = d.to, d.ends && p.After == nil
+		to = ev.destinations(&x.Path).to
 	}
 	for _, f := range to {
 		if p.After != nil && f.To.IsOn(&p.After.Path) && !backendLost {
@@ -199,11 +184,11 @@ func (ev *successors) requestSuccessors(p effective.Pair, o effective.Override) 
 		}
 		successors, err := ev.successorsAt(x, o, f)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		out = append(out, successors...)
 	}
-	return out, ends, nil
+	return out, nil
 }
 
 // successorsAt returns the paths along which requests of another one go that move.

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -99,10 +100,11 @@ func (ev *reachCheck) reportRoute(old, r *gateway.Route) {
 		if at.after.MayBeUnreached(r) {
 			ev.reportRules(entry, at, old, r)
 		}
-		taken := make(map[ruleOf]bool)
+		var taken []ruleOf
 		for rival := range at.after.Rivals(r) {
-			if len(taken) < maxTaken && rival.Route != r && r.Precedes(rival.Route) {
-				taken[ruleOf{rival.Route, rival.Rule}] = true
+			of := ruleOf{rival.Route, rival.Rule}
+			if len(taken) < maxTaken && of.route != r && r.Precedes(of.route) && !slices.Contains(taken, of) {
+				taken = append(taken, of)
 			}
 		}
 		ev.reportTaken(entry, at, r, taken)
@@ -173,9 +175,9 @@ func servedText(s gateway.Served) string {
 
 // reportTaken reports rules of other routes which the written one takes all requests from,
 // and that some reached before.
-func (ev *reachCheck) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.Route, rules map[ruleOf]bool) {
+func (ev *reachCheck) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.Route, rules []ruleOf) {
 	routes := make(map[*gateway.Route]bool)
-	for of := range rules {
+	for _, of := range rules {
 		x := at.after.ReachAnywhere(of.route, of.rule)
 		if x.Reached || x.By.Route == nil || x.By.Route.Ref() != r.Ref() {
 			continue
