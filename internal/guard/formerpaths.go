@@ -26,6 +26,9 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		return out, nil
 	}
 	at := ev.routersOf(entryOf(y))
+	if at.before == nil || at.after == nil {
+		return out, nil
+	}
 	arrivals, err := ev.arrivalsAt(at)
 	if err != nil {
 		return out, err
@@ -64,7 +67,7 @@ func (ev *successors) followRequests(p effective.Pair) (effective.Pair, error) {
 		}
 		return withChange(p, former.others), nil
 	}
-	if !readsRequests(&p.Before.Path) {
+	if !readsRequests(&p.Before.Path) || ev.routersOf(entryOf(&p.Before.Path)).after == nil {
 		return p, nil
 	}
 	d := ev.destinations(&p.Before.Path)
