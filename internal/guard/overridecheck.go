@@ -2,7 +2,6 @@ package guard
 
 import (
 	"slices"
-	"sync"
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
@@ -39,10 +38,25 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	// staying returns a request that stays on the path, and whether there may be one; nil where
-	// it ends.
-	staying func() (flow, bool)
-	kept    []keptOverrides
+	kept  []keptOverrides
+	// staying is what findStaying returns, once it is looked up.
+	staying *stayingRequest
+}
+
+// stayingRequest is a request that stays on a path, and whether there may be one.
+type stayingRequest struct {
+	flow
+
+	may bool
+}
+
+// findStaying returns a request that stays on the path.
+func (c *overrideCheck) findStaying() (flow, bool) {
+	if c.staying == nil {
+		c.staying = &stayingRequest{}
+		c.staying.flow, c.staying.may = c.ev.staying(c.paths)
+	}
+	return c.staying.flow, c.staying.may
 }
 
 // checkOverrides adds the overrides that hold on a path and would no longer hold after the
@@ -75,10 +89,6 @@ func (ev *overrides) checkOverrides(p effective.Pair, again bool) error {
 			l.addPath(ev.pairs)
 		}
 		return nil
-	}
-	if p.After != nil {
-		paths := p // so that p is on the stack where nothing is looked up
-		c.staying = sync.OnceValues(func() (flow, bool) { return ev.staying(paths) })
 	}
 	ev.held = p.Before.AppendOverrides(ev.held[:0])
 	for _, o := range ev.held {
@@ -118,7 +128,7 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	if !stays {
 		// Whether other paths of a write that moves no requests serve some is not looked up
 		// once one does: there may be very many.
-		if move, stays = c.staying(); stays && c.ev.moves == nil {
+		if move, stays = c.findStaying(); stays && c.ev.moves == nil {
 			put(&c.ev.confirmed, o.Rule, true)
 		}
 	}
