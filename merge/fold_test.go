@@ -151,7 +151,7 @@ func (row *foldRow) grouped(b merge.Rules) merge.Rules {
 		r := &b.Rules[i]
 		segments := r.Key.Segments()
 		if slices.Contains(row.ItemKeys, segments[len(segments)-1]) {
-			r.ItemDepth = uint8(len(segments) - 1)
+			r.ItemDepth = len(segments) - 1
 		}
 		name := segments[0]
 		if at := slices.Index(names, name); at >= 0 {

@@ -58,7 +58,7 @@ type Rule struct {
 	EmptyMap bool
 	// ItemDepth is set for the value by which a list is merged, that identifies an item of
 	// it: the number of segments of the item's key. It is unset with the whole item alone.
-	ItemDepth uint8
+	ItemDepth int
 	// Group is the group of rules that the rule belongs to.
 	Group Group
 }

@@ -69,7 +69,7 @@ func (f *fold) unsetBy(p *Policy, r *Rule) *Policy {
 // unsets reports whether the name in an unset list takes a rule out.
 func (n Name) unsets(r *Rule) bool {
 	if r.ItemDepth > 0 {
-		return n.key.Holds(r.Key) && strings.Count(n.key.path, "\x00") <= int(r.ItemDepth)
+		return n.key.Holds(r.Key) && strings.Count(n.key.path, "\x00") <= r.ItemDepth
 	}
 	return n.Matches(r.Key)
 }
@@ -78,7 +78,7 @@ func (u unsetIndex) lookup(p *Policy, r *Rule) *Policy {
 	var by unsetSource
 	depth := 0
 	for path := range r.Key.prefixesAndName {
-		if depth++; r.ItemDepth > 0 && depth > int(r.ItemDepth) {
+		if depth++; r.ItemDepth > 0 && depth > r.ItemDepth {
 			break
 		}
 		at := u[path]

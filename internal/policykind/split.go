@@ -60,13 +60,13 @@ func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 
 // itemDepth returns the number of segments of an item of a keyed list of which a leaf is the
 // key, 0 if it is none.
-func (s *splitter) itemDepth(leaf merge.Key) uint8 {
+func (s *splitter) itemDepth(leaf merge.Key) int {
 	if len(s.kind.Unset) == 0 {
 		return 0 // it is read by unset alone
 	}
 	for _, l := range s.kind.lists {
 		if slices.Concat(l.path, fieldPath{"*"}, l.key).matches(leaf) {
-			return uint8(len(l.path) + 1)
+			return len(l.path) + 1
 		}
 	}
 	return 0
