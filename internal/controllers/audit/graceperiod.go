@@ -52,10 +52,13 @@ func (a *Auditor) withoutAllowed(v *snapshot.View, found []api.Violation, covere
 		}
 		was.path = f.Path
 		now[key] = was
-		if f.Until != nil {
+		if f.Until == nil {
+			return false
+		}
+		if ends, known := a.allowed[f.Object]; !known || f.Until.Time.Before(ends) { // the first of several
 			a.allowed[f.Object] = f.Until.Time
 		}
-		return f.Until != nil
+		return true
 	})
 	a.unmet.Store(&now)
 	return out
