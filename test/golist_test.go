@@ -24,13 +24,14 @@ type listedPackage struct {
 	ImportPath string
 	Standard   bool
 	Imports    []string
+	GoFiles    []string
+	Export     string
 }
 
-// goList returns all packages of the module and all that they depend on, built
-// as the server is, by import path. It runs once, since it takes most of the
-// time of these tests.
-var goList = sync.OnceValues(func() (map[string]listedPackage, error) {
-	cmd := exec.Command("go", "list", "-deps", "-tags", serverTags, "-json=ImportPath,Standard,Imports", "./...")
+// goList returns packages of the module and all that they depend on, built
+// as the server is, by import path.
+func goList(fields string, packages ...string) (map[string]listedPackage, error) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-tags", serverTags, "-json=" + fields}, packages...)...)
 	cmd.Dir = ".."
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -46,14 +47,17 @@ var goList = sync.OnceValues(func() (map[string]listedPackage, error) {
 		all[p.ImportPath] = p
 	}
 	return all, nil
-})
+}
+
+// goListAll lists all packages. It runs once, since it takes most of the time of these tests.
+var goListAll = sync.OnceValues(func() (map[string]listedPackage, error) { return goList("ImportPath,Standard,Imports", "./...") })
 
 func listed(t *testing.T) map[string]listedPackage {
 	t.Helper()
 	// "go list" is a separate process, whose reads "go test" does not track:
 	// reading the folders here invalidates the cached result when a file changes.
 	files(t, ".go")
-	all, err := goList()
+	all, err := goListAll()
 	require.NoError(t, err)
 	return all
 }

@@ -9,17 +9,18 @@
 // It also answers EffectivePolicyReviews, which are questions and not stored. These have
 // limits of their own, so that they never take the place of a write.
 //
-// The files are in layers, each of which calls those before it alone:
+// No file calls one that is listed after it:
 //
-//   - request, metadata, review: what a review says; metrics, limiter, lane: for whom there is
-//     room
+//   - request, metadata, review: what a review says
+//   - metrics, limiter, lane: for whom there is room
 //   - deadline, decode, event, tracing, warning_shorten, warning, response: parts of an answer
-//   - server, call: Server, and one call of a webhook with how far it has come; toomuch: what is
-//     answered if too much is asked, or an object is too large
-//   - admit: a slot for an evaluation, and its time; validate, mutate, policyreview_question,
-//     policyreview: the evaluations of the three webhooks
-//   - reject: what is answered without one; evaluate: one on this replica
-//   - coordinate: one on the replica that leads; handler: from the socket to it
+//   - server, call: Server, and one call of a webhook with how far it has come
+//   - toomuch: what is answered if too much is asked, or an object is too large
+//   - admit: a slot for an evaluation, and its time
+//   - validate, mutate, policyreview_question, policyreview: the evaluations of the three webhooks
+//   - reject, evaluate: what is answered without one, and one on this replica
+//   - coordinate: one on the replica that leads
+//   - handler: from the socket to it
 package webhook
 
 import "overrule.dev/overrule/internal/webhookconfig"

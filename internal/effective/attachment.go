@@ -64,7 +64,7 @@ func targetMissing(v *snapshot.View, object api.Ref) bool {
 }
 
 // counted returns the policies of an object that are on its paths: the accepted ones, or all
-// in kinds in which several exclude each other, at some gateways at least (kindWalk.here).
+// in kinds in which several exclude each other, at some gateways at least (stackBuilder.here).
 func (s *sharing) counted(all []attachment) []attachment {
 	if s.kind.SameTarget == api.Alone || len(s.kind.Targets.Alone) > 0 {
 		return all
@@ -240,7 +240,7 @@ func (w *walk) attachedTo(object api.Ref) [][]attachment {
 }
 
 // own returns the policies of the kind.
-func (k *kindWalk) own(all [][]attachment) []attachment {
+func (k *stackBuilder) own(all [][]attachment) []attachment {
 	if all == nil {
 		return nil
 	}
@@ -248,13 +248,13 @@ func (k *kindWalk) own(all [][]attachment) []attachment {
 }
 
 // attached returns the policies of the kind on an object that many paths share.
-func (k *kindWalk) attached(object api.Ref) []attachment {
+func (k *stackBuilder) attached(object api.Ref) []attachment {
 	return k.here(k.own(k.attachedTo(object)))
 }
 
 // here leaves out the policies on a backend that conflict with an older one, in kinds in which
 // several exclude each other, but not at this gateway.
-func (k *kindWalk) here(all []attachment) []attachment {
+func (k *stackBuilder) here(all []attachment) []attachment {
 	if len(k.kind.Targets.Alone) == 0 || k.unread.alone {
 		return all
 	}

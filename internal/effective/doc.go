@@ -2,7 +2,7 @@
 // kind it folds the stack of policies on the path. From these it computes the
 // differences between two views.
 //
-// The files are in layers. No file calls one of a later layer, or one after it in its own:
+// No file calls one that is listed after it:
 //
 //   - limits, set, effective, budget: what all need; budget has what a walk may cost, and when
 //     the API server took the time

@@ -115,7 +115,7 @@ func (e *Effective) Collected() []merge.Effective {
 	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
 		x, y := a.From.Policy, b.From.Policy
 		if o := e.Kind.Order; o != nil && o.AcrossLevels {
-			return cmp.Or(cmp.Compare(x.Rank, y.Rank), merge.Compare(e.acrossLevels(x), e.acrossLevels(y)))
+			return cmp.Or(cmp.Compare(x.Rank, y.Rank), merge.Compare(acrossLevels(e.Kind, x), acrossLevels(e.Kind, y)))
 		}
 		return merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))})
 	})
@@ -124,11 +124,11 @@ func (e *Effective) Collected() []merge.Effective {
 
 // acrossLevels returns the layer of a policy by which it is ordered in a kind whose order
 // applies across levels: at a level of its own in the mesh's namespace.
-func (e *Effective) acrossLevels(p *merge.Policy) merge.Layer {
-	implicit, level := e.Kind.Targets.Implicit, 0
+func acrossLevels(k *policykind.Kind, p *merge.Policy) merge.Layer {
+	implicit, level := k.Targets.Implicit, 0
 	switch {
 	case implicit == nil || p.Namespace != implicit.MeshNamespace:
-	case e.Kind.Order.MeshLast:
+	case k.Order.MeshLast:
 		level = 1
 	default:
 		level = -1

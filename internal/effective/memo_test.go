@@ -43,7 +43,7 @@ func TestComparisonMemoLimit(t *testing.T) {
 	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
 		w.engine = &Engine{}
-		k := &kindWalk{walk: w}
+		k := &kindWalk{stackBuilder: stackBuilder{walk: w}}
 		for i := range uint64(many) {
 			k.last = nil
 			k.stack.layers = []layer{{merge.Layer{Policy: &merge.Policy{}}, &policykind.Policy{Version: i}}}
@@ -65,7 +65,7 @@ func TestLargePolicyIsNotMemoized(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &walk{engine: &Engine{}, whatIf: true}
 			p := &policykind.Policy{Size: c.size}
-			k := &kindWalk{walk: w}
+			k := &kindWalk{stackBuilder: stackBuilder{walk: w}}
 			k.stack.layers = []layer{{merge.Layer{Policy: &p.Policy}, p}}
 			first, err := k.fold(new(Effective))
 			require.NoError(t, err)

@@ -28,7 +28,7 @@ type sharedPort struct {
 }
 
 // reason returns why a policy at a level of the current path has no effect, "" if it has.
-func (s *sharing) reason(k *kindWalk, p *policykind.Policy, l gateway.Level) string {
+func (s *sharing) reason(k *stackBuilder, p *policykind.Policy, l gateway.Level) string {
 	if k.kind.Order != nil && k.kind.Order.Equal {
 		return unequal(k, p)
 	}
@@ -40,7 +40,7 @@ func (s *sharing) reason(k *kindWalk, p *policykind.Policy, l gateway.Level) str
 }
 
 // sharedPort returns the reason for a policy on the listener, or listener set, of the path.
-func (s *sharing) sharedPort(k *kindWalk, l gateway.Level) string {
+func (s *sharing) sharedPort(k *stackBuilder, l gateway.Level) string {
 	at := &k.stack.path
 	if at.Listener == nil || !at.Listener.PlainHTTP() {
 		return ""
@@ -103,7 +103,7 @@ func (s *sharing) sharedPath(p *policykind.Policy) string {
 
 // unequal returns the reason for a policy on the route of the path that has another place
 // in the order than another policy on a rule of the route.
-func unequal(k *kindWalk, p *policykind.Policy) string {
+func unequal(k *stackBuilder, p *policykind.Policy) string {
 	for _, a := range k.on[gateway.LevelRoute] {
 		if a.policy != p {
 			continue

@@ -38,10 +38,10 @@ func (s *stack) reset(p *gateway.Path) *stack {
 	return s
 }
 
-func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addAt(k, p, l, 0) }
+func (s *stack) add(k *stackBuilder, p *policykind.Policy, l gateway.Level) { s.addAt(k, p, l, 0) }
 
 // addAt is add for one of several places of a level.
-func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
+func (s *stack) addAt(k *stackBuilder, p *policykind.Policy, l gateway.Level, place int) {
 	if k.unread.levels.has(l) || missingTrait(k.kind, &s.path) != "" {
 		s.ignored = append(s.ignored, p)
 		return
@@ -87,7 +87,7 @@ func (s *stack) matches(f *folded) bool {
 }
 
 // buildStack collects the layers of a path.
-func (k *kindWalk) buildStack(p *gateway.Path) {
+func (k *stackBuilder) buildStack(p *gateway.Path) {
 	s := k.stack.reset(p)
 	k.addWhole(gateway.LevelMesh)
 	if p.Gateway != nil {
@@ -133,12 +133,12 @@ func (k *kindWalk) buildStack(p *gateway.Path) {
 	k.exclude()
 	k.byPlace()
 	if k.alternative != nil {
-		k.yield(&k.alternative.kinds[0], p)
+		k.yield(&k.alternative.kinds[0].stackBuilder, p)
 	}
 }
 
 // yield ignores the policies with a rule that a closer one of an alternative kind sets.
-func (k *kindWalk) yield(o *kindWalk, p *gateway.Path) {
+func (k *stackBuilder) yield(o *stackBuilder, p *gateway.Path) {
 	o.buildStack(p)
 	s := &k.stack
 	s.layers = slices.DeleteFunc(s.layers, func(l layer) bool {
@@ -154,7 +154,7 @@ func (k *kindWalk) yield(o *kindWalk, p *gateway.Path) {
 
 // byPlace sets which rules of each policy have an effect at its place, in some kinds, and
 // ignores the policies without any.
-func (k *kindWalk) byPlace() {
+func (k *stackBuilder) byPlace() {
 	s := &k.stack
 	if !k.kind.HasPlaces() {
 		return
@@ -191,7 +191,7 @@ func (k *kindWalk) byPlace() {
 // refused returns which of the policies on the path have no effect because of a field that
 // may not be set on a kind of routes: policies on the route that set one, or are merged with
 // the closest policy above it if that does.
-func (k *kindWalk) refused(all []layer, route string) []int {
+func (k *stackBuilder) refused(all []layer, route string) []int {
 	if !k.kind.RefusesOn(route) {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (k *kindWalk) refused(all []layer, route string) []int {
 
 // hasBeside reports whether the backend of the path has a policy of the other kind beside which
 // rules of this one have no effect.
-func (k *kindWalk) hasBeside() bool {
+func (k *stackBuilder) hasBeside() bool {
 	b, kind := k.stack.path.Backend, k.kind.Beside()
 	if b == nil || kind == (api.PolicyKind{}) {
 		return false
@@ -229,7 +229,7 @@ func (k *kindWalk) hasBeside() bool {
 // exclude ignores all policies of the path if one keeps the others off it, in some kinds
 // those on a level with several, and at some gateways those on a backend with an older one,
 // and those on some backends of a rule.
-func (k *kindWalk) exclude() {
+func (k *stackBuilder) exclude() {
 	s, alone := &k.stack, k.kind.SameTarget == api.Alone || k.unread.alone
 	if !s.held && !alone && !k.unread.equal && !k.unread.all {
 		return
@@ -263,7 +263,7 @@ func (k *kindWalk) exclude() {
 }
 
 // partialReason returns when policies have no effect on a rule, at some gateways.
-func (k *kindWalk) partialReason() string {
+func (k *stackBuilder) partialReason() string {
 	if domain := k.kind.AnnotationDomain(); domain != "" {
 		return "not all its Services have the same annotations " + domain + "*"
 	}
@@ -273,7 +273,7 @@ func (k *kindWalk) partialReason() string {
 // onAllBackends reports whether each backend of the rule of the path has a policy, or one
 // with the same rules; in kinds that are attached by an annotation, whether all its Services
 // have the same ones.
-func (k *kindWalk) onAllBackends(p *policykind.Policy) bool {
+func (k *stackBuilder) onAllBackends(p *policykind.Policy) bool {
 	path := &k.stack.path
 	if path.Route == nil || path.Rule < 0 {
 		return true
@@ -293,7 +293,7 @@ func (k *kindWalk) onAllBackends(p *policykind.Policy) bool {
 
 // annotatedAlike reports whether the Services of the rule of the path that exist have the
 // same annotations of a domain.
-func (k *kindWalk) annotatedAlike(domain string) bool {
+func (k *stackBuilder) annotatedAlike(domain string) bool {
 	path, first := &k.stack.path, map[string]string(nil)
 	for _, b := range path.Route.Rules[path.Rule].Backends {
 		service, ok := k.view.Get(b.Object).(*gateway.Service)
@@ -320,7 +320,7 @@ func olderOnBackend(a, b merge.Layer) bool {
 
 // onBackend returns the policies on the backend of a path, with those on the other backends
 // of the rule in kinds that join them.
-func (k *kindWalk) onBackend(p *gateway.Path) []attachment {
+func (k *stackBuilder) onBackend(p *gateway.Path) []attachment {
 	out := k.attached(p.Backend.Object)
 	if !k.kind.JoinsBackends() {
 		return out
@@ -339,7 +339,7 @@ func (k *kindWalk) onBackend(p *gateway.Path) []attachment {
 
 // first returns the listener whose policies a listener has: in some kinds, the first one on
 // its port.
-func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
+func (k *stackBuilder) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 	if l.Gateway == nil || l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
 		return l
 	}
@@ -352,7 +352,7 @@ func (k *kindWalk) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
 }
 
 // through reports whether a target of a gateway or listener set selects a listener.
-func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
+func (k *stackBuilder) through(l *gateway.ListenerMatch, t *policykind.Target) bool {
 	if t.Ref.Kind == gateway.KindGateway {
 		return ofGateway(k.kind, t, l)
 	}
@@ -360,7 +360,7 @@ func (k *kindWalk) through(l *gateway.ListenerMatch, t *policykind.Target) bool 
 }
 
 // ignoreOwn ignores the policies of a listener of which another one is the first.
-func (k *kindWalk) ignoreOwn(own, first *gateway.ListenerMatch) {
+func (k *stackBuilder) ignoreOwn(own, first *gateway.ListenerMatch) {
 	s, all := &k.stack, k.on[gateway.LevelGateway]
 	if own.Set != nil && own.Parent() != first.Parent() {
 		all = slices.Concat(all, k.attached(own.Set.Ref()))
@@ -377,14 +377,14 @@ func (k *kindWalk) ignoreOwn(own, first *gateway.ListenerMatch) {
 }
 
 // addWhole adds the policies on the whole object of a level.
-func (k *kindWalk) addWhole(l gateway.Level) {
+func (k *stackBuilder) addWhole(l gateway.Level) {
 	k.addSections(k.on[l], l, l, func(*policykind.Target) bool { return false })
 }
 
 // addSections adds the policies on an object, and those on sections of it that the
 // path goes through. A policy that affects only clients of its own namespace is only
 // on their paths.
-func (k *kindWalk) addSections(all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
+func (k *stackBuilder) addSections(all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
 	s := &k.stack
 	all = k.sharing.forClient(all, s.client)
 	for i := range all {
@@ -413,7 +413,7 @@ func (k *kindWalk) addSections(all []attachment, object, section gateway.Level, 
 }
 
 // addFilters adds the policies to which the filters of a rule refer.
-func (k *kindWalk) addFilters(rule int) {
+func (k *stackBuilder) addFilters(rule int) {
 	for _, a := range k.on[gateway.LevelRoute] {
 		if t := &a.target; t.AttachedBy == policykind.ExtensionRef && t.Rule == rule {
 			k.stack.addAt(k, a.policy, gateway.LevelFilter, t.Place)

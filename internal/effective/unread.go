@@ -68,7 +68,7 @@ func (u *unread) onService(k *policykind.Kind, waypoint *gateway.Gateway, s *gat
 }
 
 // reason returns why policies have no effect on a path, "" if it has none of them.
-func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
+func (u *unread) reason(k *stackBuilder, p *gateway.Path) string {
 	switch {
 	case u.levels != allLevels && len(k.stack.ignored) == 0:
 		return ""

@@ -51,16 +51,23 @@ type walk struct {
 	allocated int
 }
 
-// kindWalk is the state of one kind of a walk on the current root and route.
+// kindWalk visits the paths of one kind under the current root and route.
 type kindWalk struct {
+	stackBuilder
+
+	empty     bool    // paths without a policy are visited
+	countOnly *int    // if not nil, paths are counted and not visited: no policy can be on any
+	last      *folded // of the previous path
+}
+
+// stackBuilder builds the stacks of paths of one kind under the current root and route.
+type stackBuilder struct {
 	*walk
 
 	index      int // in the kinds of the walk
 	kind       *policykind.Kind
 	shape      *shape
 	sameTarget merge.SameTarget
-	empty      bool // paths without a policy are visited
-	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
 	// on are the policies on the object at each level of the current paths; those on
 	// listener sets and backends are looked up for each path.
 	on       [gateway.LevelRoute + 1][]attachment
@@ -71,7 +78,6 @@ type kindWalk struct {
 	// alternative walks the kind whose policies with the same rules count if they are closer,
 	// nil if there is none.
 	alternative *walk
-	last        *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
@@ -89,7 +95,7 @@ func walkOf(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, vi
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting(), binder: new(binder)}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.kinds[i] = kindWalk{walk: w, index: i, kind: k, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
+		w.kinds[i].stackBuilder = stackBuilder{walk: w, index: i, kind: k, shape: e.shape(k), sameTarget: k.MergeSameTarget(), sharing: sharing{view: v, kind: k}}
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels.has(gateway.LevelRouteNamespace)
 	}
 	return w
@@ -265,7 +271,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 		s, all := k.stack.reset(&path), k.here(all)
 		for _, a := range all {
 			if a.target.Virtual {
-				s.add(k, a.policy, gateway.LevelBackend)
+				s.add(&k.stackBuilder, a.policy, gateway.LevelBackend)
 			}
 		}
 		if len(ports) > 0 && len(s.layers) == 0 {
@@ -325,7 +331,7 @@ func (k *kindWalk) foldPath(p gateway.Path, m *Member) error {
 	e := k.effective()
 	*e = Effective{Kind: k.kind, Path: p, Member: m, binder: k.binder}
 	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
-		e.Unread, e.Ignored, e.Excluded = k.unread.reason(k, &p), slices.Clone(k.stack.ignored), k.stack.several
+		e.Unread, e.Ignored, e.Excluded = k.unread.reason(&k.stackBuilder, &p), slices.Clone(k.stack.ignored), k.stack.several
 	}
 	if onFields {
 		e.Object = &m.fields.Policy

@@ -3,7 +3,7 @@
 // from the Service that is a route's parent, down to a route's rule or backend. It is
 // pure, and never reads a status: at admission there is none yet.
 //
-// The files are in layers, each of which calls those before it alone:
+// No file calls one that is listed after it:
 //
 //   - hostname, request, defaults, match, commontext: what is written, and texts that meet it
 //   - objects, route, route_object, route_decode, convert: the objects

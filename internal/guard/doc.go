@@ -12,7 +12,7 @@
 // The webhook, the plugin and the background audit share it. A verdict must not depend
 // on which of them asks, so nothing here knows admission reviews or files.
 //
-// The files are in layers, each of which calls those before it alone:
+// No file calls one that is listed after it:
 //
 //   - limits, tally, change, text: what all need
 //   - finding, readlive, systemdeletion, permissions, write: a write, and what is found of it
@@ -22,15 +22,15 @@
 //   - outcome, rulesinforce, gained, blastradius: what became of rules, and on how many paths
 //   - terminating, overrideweakened, overridelosses, overridecheck, overridereport,
 //     otherpaths, awaited: type overrides
-//   - one file or two for each other reason: policy, object and deletedparents, detached, toomany, unreached,
-//     overriddentally and overridden, ruleslosttext, ruleslost, movedrules and leftlisteners,
-//     constraintinputs, graceperiod, constraintcheck and requirementunmet, schema, ratelimitchange,
-//     ratelimitown and ratelimits
+//   - policy, object, deletedparents, detached, toomany, unreached, overriddentally, overridden,
+//     ruleslosttext, ruleslost, movedrules, leftlisteners, constraintinputs, graceperiod,
+//     constraintcheck, requirementunmet, schema, ratelimitchange, ratelimitown, ratelimits: one
+//     file or more for each other reason
 //   - evaluation, nopath, pair: the evaluation of the paths, type evaluation
 //   - constraintwrite, kindwrite, newowner, unlisted, violations: writes of constraints and of
 //     kinds, new owners, kinds that are not listed, and no write at all
 //   - toomuch, guard: Guard
 //
-// A new reason is a file of the seventh layer, called by evaluatePair (pair.go) where it is
+// A new reason is a file of the seventh group, called by evaluatePair (pair.go) where it is
 // about paths, and by summarize (guard.go); its place among others is in finding.go.
 package guard

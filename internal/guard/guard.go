@@ -227,7 +227,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.requirements.reportAll()
 	ev.schema.reportAll()
 	ev.addOwnLosses()
-	if err := ev.reportLostOverrides(may); err != nil {
+	if err := (&overrideReport{ev.overrides, may}).reportAll(); err != nil {
 		return err
 	}
 	if err := ev.weakenings.reportAll(may); err != nil {

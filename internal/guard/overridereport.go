@@ -13,12 +13,19 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// reportLostOverrides turns the overrides that would no longer apply into findings of the
-// reasons OverrideRemoved and OverrideEvaded: warnings for writers who are allowed to remove them, denials for all others.
-func (ev *overrides) reportLostOverrides(may *authorizer) error {
+// overrideReport reports the overrides that would no longer apply to a writer.
+type overrideReport struct {
+	*overrides
+
+	may *authorizer
+}
+
+// reportAll turns them into findings of the reasons OverrideRemoved and OverrideEvaded:
+// warnings for writers who are allowed to remove them, denials for all others.
+func (ev *overrideReport) reportAll() error {
 	findings := make(map[lostOverrideKey]*lostOverride)
 	for _, l := range slices.SortedFunc(maps.Values(ev.lost), compareLost) {
-		reported, err := ev.permit(l, may)
+		reported, err := ev.permit(l)
 		if err != nil {
 			return err
 		}
@@ -39,7 +46,7 @@ func (ev *overrides) reportLostOverrides(may *authorizer) error {
 		if l.reported {
 			continue
 		}
-		if _, err := ev.permit(l, may); err != nil {
+		if _, err := ev.permit(l); err != nil {
 			return err
 		}
 		ev.reportLostOverride(l)
@@ -62,8 +69,8 @@ func compareLost(a, b *lostOverride) int {
 // returns whether it is to be reported: unless another policy of its namespace stands in
 // for it. If its own policy gives it up in the same way, by an edit or with a new owner, that
 // is certain, and no other policy counts.
-func (ev *overrides) permit(l *lostOverride, may *authorizer) (reported bool, err error) {
-	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
+func (ev *overrideReport) permit(l *lostOverride) (reported bool, err error) {
+	if l.permitted, err = ev.may.mayOverride(l.ref(l.key.policy)); err != nil {
 		return false, err
 	}
 	if own := ev.own[policyRuleOf(l)]; own != nil && own.key.code == l.key.code {
@@ -73,11 +80,11 @@ func (ev *overrides) permit(l *lostOverride, may *authorizer) (reported bool, er
 	if l.permitted {
 		return true, nil
 	}
-	covered, err := may.hasSubstitute(l)
+	covered, err := ev.may.hasSubstitute(l)
 	return !covered, err
 }
 
-func (ev *overrides) reportLostOverride(l *lostOverride) {
+func (ev *overrideReport) reportLostOverride(l *lostOverride) {
 	policy, override := l.ref(l.key.policy), fmt.Sprintf("override %s of %s", l.key.rule, l.ref(l.key.policy))
 	f := Finding{Rule: l.key.rule, Policy: policy}
 	on := fmt.Sprintf(" on %s", api.Plural(len(l.paths), "path"))
@@ -118,7 +125,7 @@ func (ev *overrides) reportLostOverride(l *lostOverride) {
 
 // reportLoss adds the finding about an override of a policy that is lost, with what is
 // done about it. The cause is "" where the finding says it.
-func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding, cause string) {
+func (ev *overrideReport) reportLoss(l *lostOverride, policy api.Ref, f Finding, cause string) {
 	action, note := api.Deny, ""
 	switch {
 	case l.permitted:
@@ -150,7 +157,7 @@ func (ev *overrides) reportLoss(l *lostOverride, policy api.Ref, f Finding, caus
 
 // attachAdvice says to what a policy has to be attached too where other writes are made with this
 // one, such as one that creates another gateway for its routes; "" if it may not, or is.
-func (ev *overrides) attachAdvice(l *lostOverride, policy api.Ref) string {
+func (ev *overrideReport) attachAdvice(l *lostOverride, policy api.Ref) string {
 	if ev.change.End == nil || l.was == nil {
 		return ""
 	}
@@ -182,7 +189,7 @@ func (l *lostOverride) moved() bool {
 }
 
 // lossCause says why an override would no longer apply.
-func (ev *overrides) lossCause(l *lostOverride) string {
+func (ev *overrideReport) lossCause(l *lostOverride) string {
 	object := ev.change.Object().Ref()
 	switch {
 	case l.key.unboundReason == effective.Unmatched && l.is.Path.Rule != l.was.Path.Rule:
@@ -211,7 +218,7 @@ func (ev *overrides) lossCause(l *lostOverride) string {
 }
 
 // noLongerText says why an override no longer applies on a path that is otherwise the same.
-func (ev *overrides) noLongerText(l *lostOverride) string {
+func (ev *overrideReport) noLongerText(l *lostOverride) string {
 	now, _ := ev.after.Get(l.ref(l.key.policy)).(*policykind.Policy)
 	switch {
 	case now == nil:

@@ -48,7 +48,7 @@ func (ev *write) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind
 
 // unreadParentsText names the parents of unsupported kinds that may take the traffic of a
 // path.
-func (ev *overrides) unreadParentsText(e *effective.Effective) string {
+func (ev *write) unreadParentsText(e *effective.Effective) string {
 	parents := ev.unreadParents(ev.after, e.Path.Route, e.Kind)
 	if e.Path.Route == nil {
 		parents = []api.Ref{e.Path.Set.Unread}

@@ -11,6 +11,10 @@
 // more. So each user and each namespace has a share of the writes in flight (shares), and
 // no share is all of them.
 //
-// Each of these groups of files calls those before it alone: write, denials, latency, shares;
-// entry, index, overlay; log, expiry; evaluation, transfer.
+// No file calls one that is listed after it:
+//
+//   - write, denials, latency, shares: a write in flight, and how many may be
+//   - entry, index, overlay: the admitted ones, and views with them
+//   - log, expiry: Log, and how it forgets them
+//   - evaluation, transfer: an evaluation with them, and the handover to another replica
 package inflight

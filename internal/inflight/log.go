@@ -222,6 +222,43 @@ func (l *tracked) endRelisted() {
 	}
 }
 
+// expire ends the entries that the API server cannot store any more and has not stored.
+// If Start has to find out, they end a moment later.
+func (l *tracked) expire() {
+	l.endRelisted()
+	due := l.due()
+	switch {
+	case len(due) == 0:
+	case l.Options.ReadStored == nil:
+		for _, e := range due {
+			l.end(e)
+		}
+		l.notify()
+	default:
+		select {
+		case l.expiring <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// due returns the entries that the API server cannot store any more, unless they were
+// checked a short time ago.
+func (l *tracked) due() []*entry {
+	now := time.Now()
+	oldest := now.Add(-l.Options.RequestTimeout - l.latency.bound())
+	var out []*entry
+	for _, e := range l.entries {
+		if e.admittedAt.After(oldest) {
+			break // the others are newer
+		}
+		if e.endedAt == 0 && !e.checkAfter.After(now) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // end marks an entry as not in flight any more.
 func (l *tracked) end(e *entry) {
 	l.endSeq++

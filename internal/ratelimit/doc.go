@@ -3,7 +3,11 @@
 // shadows another, and renders the actions of the gateway and the limits of the rate
 // limit service. Values in, values out: it does not depend on policies or paths.
 //
-// Each of these groups of files calls those before it alone: what a limit is (limit, detect,
-// selector, route); how one binds (bind, nearestmatch); what is rendered (renderrule,
-// renderlimit, render); what is read (regex, schema with limit.yaml, read).
+// No file calls one that is listed after it:
+//
+//   - schema, regex: the values of fields; limit.yaml has their schema
+//   - limit, detect, selector, route: what a limit is
+//   - bind, nearestmatch: how one binds
+//   - renderrule, renderlimit, render: what is rendered
+//   - read: what is read
 package ratelimit

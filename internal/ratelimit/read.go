@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"regexp"
@@ -76,18 +75,6 @@ func Decode(name string, defaulted any) *Limit {
 		}
 	}
 	return out
-}
-
-// validator validates a limit, and collects the errors.
-type validator struct {
-	errs   field.ErrorList
-	budget *Budget // of the policy
-}
-
-func (v *validator) add(err *field.Error) { v.errs = append(v.errs, err) }
-
-func (v *validator) invalid(at *field.Path, value any, format string, args ...any) {
-	v.add(field.Invalid(at, value, fmt.Sprintf(format, args...)))
 }
 
 func (v *validator) limit(at *field.Path, l *Limit) {

@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"fmt"
 	"regexp/syntax"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -81,13 +80,4 @@ func size(re *syntax.Regexp) int {
 	default:
 		return n + 1
 	}
-}
-
-// truncate shortens a string of the user for a message.
-func truncate(s string) string {
-	const maxShown = 100
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	_ "embed" // the schema
+	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -49,6 +50,27 @@ var limitSchema = sync.OnceValue(func() *schema {
 })
 
 func (s *schema) must() string { return "must be " + s.Description }
+
+// validator validates a limit, and collects the errors.
+type validator struct {
+	errs   field.ErrorList
+	budget *Budget // of the policy
+}
+
+func (v *validator) add(err *field.Error) { v.errs = append(v.errs, err) }
+
+func (v *validator) invalid(at *field.Path, value any, format string, args ...any) {
+	v.add(field.Invalid(at, value, fmt.Sprintf(format, args...)))
+}
+
+// truncate shortens a string of the user for a message.
+func truncate(s string) string {
+	const maxShown = 100
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}
 
 // value validates a value against its schema.
 func (v *validator) value(at *field.Path, s *schema, value any) {
