@@ -179,7 +179,7 @@ func (k *stackBuilder) byPlace() {
 		l.Part = l.policy.PartAt(at)
 		switch {
 		case slices.Contains(refused, i):
-			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("a %s has no effect on a %s beside fields that may not be set there", k.kind.Kind, at.Route)
+			s.ignored, s.shared = append(s.ignored, l.policy), fmt.Sprintf("%s has no effect on a %s beside fields that may not be set there", k.kind.Kind, at.Route)
 		case l.policy.Sets(l.Part) || l.policy.Empty() && !k.kind.RefusesOn(at.Route):
 			s.layers = append(s.layers, l)
 		case !l.policy.OnlyForPorts():

@@ -61,7 +61,7 @@ func TestSelectedTargets(t *testing.T) {
 // A target that is not allowed has no effect, and the outcome has the reason.
 func TestRefusedTargets(t *testing.T) {
 	for leave, want := range map[string]api.Target{
-		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "a Probe can only target its own namespace"},
+		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "Probe can only target its own namespace"},
 		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra allows policies of kind Probe in namespace app to target Gateway infra/g"},
 		"free":           {Target: gatewayRef("g"), Accepted: true},
 	} {

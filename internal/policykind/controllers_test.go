@@ -76,7 +76,7 @@ func TestBuiltInControllers(t *testing.T) {
 // A profile may limit the objects of a kind that may be targeted.
 func TestTargetNames(t *testing.T) {
 	k := mustCompile(t, "targets: {kinds: [{group: gateway.networking.k8s.io, kind: GatewayClass, names: [a, b]}], classFrom: ['*']}")
-	for name, want := range map[string]string{"a": "", "b": "", "c": "a Paint can only target GatewayClass a, b"} {
+	for name, want := range map[string]string{"a": "", "b": "", "c": "Paint can only target GatewayClass a, b"} {
 		p := spec(t, k, "targetRef: {kind: GatewayClass, name: "+name+"}")
 		require.NoError(t, p.Invalid)
 		assert.Equal(t, want, p.Targets[0].Refused)

@@ -288,7 +288,7 @@ func (r *targetReader) checkAllowed(t *Target) {
 	}
 	t.Virtual = kind.Virtual
 	if len(kind.Names) > 0 && !slices.Contains(kind.Names, t.Ref.Name) {
-		t.Refused = fmt.Sprintf("a %s can only target %s %s", r.kind.Kind, t.Ref.Kind, strings.Join(kind.Names, ", "))
+		t.Refused = fmt.Sprintf("%s can only target %s %s", r.kind.Kind, t.Ref.Kind, strings.Join(kind.Names, ", "))
 	}
 	r.readSection(t, kind.Section)
 	if kind.Of != "" {
@@ -362,7 +362,7 @@ func (r *targetReader) crossNamespace(t *Target) {
 	case allowed == api.NamespacesConsumer && t.Ref.Kind != kindNamespace:
 		t.Consumer = true
 	default:
-		t.Refused = fmt.Sprintf("a %s can only target its own namespace", r.kind.Kind)
+		t.Refused = fmt.Sprintf("%s can only target its own namespace", r.kind.Kind)
 	}
 }
 
