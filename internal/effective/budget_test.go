@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,4 +171,37 @@ func TestBudgetGrowsWithPaths(t *testing.T) {
 	require.ErrorIs(t, walk(12), effective.ErrTooMuch, "30 of 5+2*12")
 	b := effective.NewBudget(t.Context(), math.MaxUint64).Grow(10)
 	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, b, func(*effective.Effective) error { return b.Spend(nil, 1) }), "no limit stays none")
+}
+
+func TestBudgetExceeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		evaluated, waited time.Duration
+		want              bool
+	}{
+		"there is time":                {time.Second, 500 * time.Millisecond, false},
+		"the evaluation took it":       {2 * time.Second, 0, true},
+		"the evaluation took most":     {1500 * time.Millisecond, 500 * time.Millisecond, true},
+		"the API server took most":     {500 * time.Millisecond, 1500 * time.Millisecond, false},
+		"the API server took it alone": {0, 2 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				b := effective.NewBudget(ctx, 1)
+				time.Sleep(c.evaluated)
+				require.NoError(t, b.Wait(func() error { time.Sleep(c.waited); return nil }))
+				synctest.Wait()
+				got := b.Exceeded()
+				require.Equal(t, c.want, got != nil)
+				if got != nil {
+					assert.ErrorIs(t, got, effective.ErrTooMuch)
+					assert.ErrorIs(t, got, context.DeadlineExceeded)
+				}
+			})
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.NotNil(t, effective.NewBudget(ctx, 1).Exceeded(), "it ended before anything was read")
 }

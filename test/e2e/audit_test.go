@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,4 +97,50 @@ func TestAuditReportsAllowedViolations(t *testing.T) {
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/route"))
 	reports(false)
 	assert.Contains(t, s.Log(), `"msg":"violation resolved","reason":"RequirementUnmet"`)
+}
+
+// The namespace has a route that may be without limits for a while, and one that was created
+// before the constraint.
+const (
+	limited = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyConstraint
+metadata: {namespace: APP, name: limited}
+spec:
+  policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
+  gracePeriod: 6s
+  validations: [{expression: has(effective.limits), message: a limit is required}]
+`
+	late = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: late}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge}]
+  hostnames: [late.example.com]
+  rules: [{matches: [{path: {value: /PATH}}]}]
+`
+)
+
+func TestGracePeriodEndsOnTheAPIServer(t *testing.T) {
+	c := shared(t)
+	g := c.prepare(t, "grace")
+	s := c.start(t)
+	c.awaitCalled(t)
+	succeed(t, g.apply(limited))
+	env.Soon(t, func() bool { return metric(t, s, "overrule_violations", `reason="RequirementUnmet"`) > 0 }, "the audit does not report the older route")
+
+	write := func(path string) env.Result { return g.apply(strings.ReplaceAll(late, "PATH", path)) }
+	got := write("a")
+	succeed(t, got)
+	assert.Contains(t, got.Stderr, "a limit is required")
+	assert.Contains(t, got.Stderr, "the constraint's grace period")
+	succeed(t, g.kubectl("label", "httproute/toystore", "team=a")) // it is not what has to comply
+	created, err := time.Parse(time.RFC3339, g.get(t, "httproute/late", ".metadata.creationTimestamp"))
+	require.NoError(t, err)
+	env.Soon(t, func() bool { return strings.Contains(g.kubectl("describe", "httproute/late").Stdout, "a limit is required") }, "the audit does not report the route")
+	assert.GreaterOrEqual(t, time.Since(created), 6*time.Second, "the period has ended then")
+	denied(t, write("b"), "a limit is required")
+	succeed(t, g.apply(strings.NewReplacer("name: route", "name: late", "toystore", "late").Replace(routeLimit)))
+	succeed(t, write("b"))
 }
