@@ -3,6 +3,7 @@ package effective
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -91,7 +92,11 @@ func ListSections(o snapshot.Object) string {
 	case *gateway.Service:
 		what = "ports"
 		for _, port := range o.Ports {
-			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d", port.Name, port.Number)))
+			name := strconv.Itoa(int(port.Number))
+			if port.Name != "" {
+				name = fmt.Sprintf("%s (port %s)", port.Name, name)
+			}
+			all = append(all, name)
 		}
 	default:
 		for _, l := range listenersOf(o) {

@@ -205,12 +205,14 @@ func (ev constraintWrite) reportRemovedConstraints(ctx context.Context, after *s
 	return nil
 }
 
-// constrainedPaths are paths of a constraint, of which the first are named. There are more
-// if the time did not suffice to look at all.
+// constrainedPaths are paths of a constraint, of which the first are named, each once: those
+// through several listeners of a gateway have one name. There are more if the time did not
+// suffice to look at all.
 type constrainedPaths struct {
-	count int
-	named []string
-	more  bool
+	count   int
+	named   []string
+	omitted bool // some have another name
+	more    bool
 }
 
 // pathsOf returns the paths that a constraint applies to for which is reports true, with
@@ -234,8 +236,14 @@ func (ev constraintWrite) pathsOf(ctx context.Context, v *snapshot.View, c *cons
 		if !ok || err != nil {
 			return err
 		}
-		if out.count++; out.count <= maxPathsNamed {
-			out.named = append(out.named, pathText(e)+text)
+		if out.count++; out.omitted {
+			return nil
+		}
+		if name := pathText(e) + text; !slices.Contains(out.named, name) {
+			out.omitted = len(out.named) == maxPathsNamed
+			if !out.omitted {
+				out.named = append(out.named, name)
+			}
 		}
 		return nil
 	})
@@ -248,7 +256,7 @@ func (ev constraintWrite) pathsOf(ctx context.Context, v *snapshot.View, c *cons
 // String returns the paths that are named.
 func (p constrainedPaths) String() string {
 	text := strings.Join(p.named, ", ")
-	if p.more || p.count > len(p.named) {
+	if p.more || p.omitted {
 		text += ", …"
 	}
 	return text

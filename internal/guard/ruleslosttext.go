@@ -71,6 +71,8 @@ func (l *ruleLoss) replacedText(policy, by api.Ref, written bool) (why, advice s
 	switch {
 	case is != nil && is.Group.Disables && l.gone != "":
 		why = fmt.Sprintf("%s disables %s", by.Key(), l.them())
+	case why == string(bySpecific) && lost.InForce == nil:
+		why = fmt.Sprintf("%s on %s takes precedence", by.Key(), l.on.After.Path.Element(l.on.After.Level(l.by)))
 	case why != "" && lost.InForce == nil:
 		why = by.Key() + " " + why
 	case l.gone != "":
@@ -186,9 +188,9 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 		}
 		return it + " is deleted", l.replaceAdvice(at)
 	case l.moved:
-		return fmt.Sprintf("%s is attached to %s", it, at), l.attachAdvice()
+		return fmt.Sprintf("%s is attached to %s", it, at), l.attachAdvice(old)
 	case l.route != (api.Ref{}):
-		return fmt.Sprintf("%s serves its requests after this write", l.route), l.attachAdvice()
+		return fmt.Sprintf("%s serves its requests after this write", l.route), l.attachAdvice(old)
 	case now == nil:
 		return fmt.Sprintf("%s is deleted with %s", it, object), l.replaceAdvice(at)
 	case l.on.After.Unread != "" && (l.on.After.Path.Gateway != nil || slices.Contains(l.on.After.Ignored, now)):
@@ -197,13 +199,13 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 	}
 	if t, ok := ev.lostTarget(old, now); ok {
 		if t.Target == object && ev.change.After == nil || ev.change.End != nil && ev.after.Get(t.Target) == nil {
-			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), l.attachAdvice()
+			return fmt.Sprintf("%s is attached to %s, which is deleted", it, t.Target), l.attachAdvice(old)
 		}
 		switch {
 		case t.Refused != "" && old.Kind.Attachment.InsteadOf == "":
 			advice = "keep the ReferenceGrant to keep " + l.kept()
 		case t.By != nil:
-			advice = fmt.Sprintf("to keep %s, repeat it in %s, or leave this target out there", l.kept(), t.By.Key())
+			advice = fmt.Sprintf("leave this target out in %s, or repeat %s there", t.By.Key(), l.kept())
 		case t.Reason == api.TargetNotFound && t.Section != "":
 			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
 		}
@@ -216,13 +218,13 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 		return fmt.Sprintf("the selector %s of %s no longer selects %s", s, policy.Key(), at), "keep the labels to keep " + l.kept()
 	}
 	if to := elsewhere(was, l.on.After); to != "" {
-		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), l.attachAdvice()
+		return fmt.Sprintf("%s is attached to %s, and does not apply on %s", it, at, to), l.attachAdvice(old)
 	}
 	why = fmt.Sprintf("%s is attached to %s, which does not lead there any more", it, at)
 	if was.Level(l.from) == gateway.LevelRule {
 		why = fmt.Sprintf("%s is attached to %s, which is another rule after this write", it, at)
 	}
-	return why, l.attachAdvice()
+	return why, l.attachAdvice(old)
 }
 
 // newTarget returns to what the policy has to be attached too: to what is on its level after the
@@ -245,8 +247,8 @@ func (l *ruleLoss) newTarget() api.PathElement {
 	return at
 }
 
-// attachAdvice says to what the policy has to be attached too.
-func (l *ruleLoss) attachAdvice() string {
+// attachAdvice says to what the policy, as it was before the write, has to be attached too.
+func (l *ruleLoss) attachAdvice(old *policykind.Policy) string {
 	if r := l.rules[0]; l.gone == "" && l.on.After.Level(ruleInPlace(l.on.After, r.key, r.follows).From.Policy) >= l.on.Before.Level(l.from) {
 		return sameValueAdvice(l.on.Before.Ref(l.from), l.holder()) // a policy is attached there already
 	}
@@ -255,7 +257,7 @@ func (l *ruleLoss) attachAdvice() string {
 		return fmt.Sprintf("attach a policy like it to the routes of %s", at)
 	}
 	limits := []api.TargetNamespaces{api.NamespacesOwn, api.NamespacesReferenceGrant}
-	if slices.Contains(limits, l.kind.Targets.Namespaces) && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
+	if old.HasOneTarget() || slices.Contains(limits, l.kind.Targets.Namespaces) && !slices.Contains([]string{"", at.Namespace}, l.from.Namespace) {
 		return fmt.Sprintf("attach a policy like it to %s", at)
 	}
 	return fmt.Sprintf("attach the policy to %s as well", at)

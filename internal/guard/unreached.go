@@ -84,7 +84,11 @@ func (ev *reachCheck) reportAll() {
 		}
 	default:
 		if own := &ev.ownReach; ev.policy != nil && own.on != nil && !own.reached {
-			ev.reportNotReached("the policy has no effect: no request reaches "+pathText(own.on), &own.first, own.on.Path.Route)
+			on := pathText(own.on)
+			if r := own.on.Path.Route; r != nil && !ev.reads(r.Namespace) {
+				on = ev.routeText(r)
+			}
+			ev.reportNotReached("the policy has no effect: no request reaches "+on, &own.first, own.on.Path.Route)
 		}
 	}
 }
@@ -190,13 +194,16 @@ func (ev *reachCheck) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.
 			continue
 		}
 		routes[of.route] = true
-		victim := of.route.Ref().String()
+		victim, rule, advice := ev.routeText(of.route), "a rule", checkNames
+		if ev.reads(of.route.Namespace) {
+			rule, advice = of.route.RuleName(of.rule), "ask the owner of "+victim
+		}
 		if !whole {
-			victim = of.route.RuleName(of.rule) + " of " + victim
+			victim = rule + " of " + victim
 		}
 		what := fmt.Sprintf("no request would reach %s on %s: %s takes all", victim, entry, r.Ref())
 		ev.report(api.ReasonUnreached, api.Warn, Finding{
-			What: what, Short: what, Advice: fmt.Sprintf("ask the owner of %s", of.route.Ref()),
+			What: what, Short: what, Advice: advice,
 			Request: x.Request.String(), ServedBy: servedText(x.By),
 		})
 	}
@@ -243,9 +250,9 @@ func (ev *reachCheck) reportRejected(entry api.Ref, r, by *gateway.Route) {
 		why = "is as old and first by name"
 	}
 	ev.warn(api.ReasonUnreached, Finding{
-		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", r.Ref(), entry, by.Ref(), why),
+		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", ev.routeText(r), entry, by.Ref(), why),
 		Advice: "use another hostname",
-	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", r.Ref(), entry, by.Ref(), why)
+	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", ev.routeText(r), entry, by.Ref(), why)
 }
 
 // reportListeners reports listeners of a gateway which newly conflict with others
@@ -269,7 +276,7 @@ func (ev *reachCheck) reportListeners(g *gateway.Gateway) {
 		}
 		x := at.after.ReachAnywhere(r, -1)
 		if was := at.before.ReachAnywhere(r, -1); was.Reached && !was.Isolated && (!x.Reached || x.Isolated) {
-			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", r.Ref(), g.Ref()), &x, r)
+			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", ev.routeText(r), g.Ref()), &x, r)
 		}
 	}
 }

@@ -79,6 +79,12 @@ func (p *Policy) TargetsField() string {
 	return at
 }
 
+// HasOneTarget reports whether the policy has a target, and cannot have a second one.
+func (p *Policy) HasOneTarget() bool {
+	all := p.Kind.Targets
+	return len(all.Fields) == 1 && len(all.Selectors) == 0 && len(p.Targets) == 1 && p.fields.targets[0] == p.TargetsField()
+}
+
 // InvalidField returns the first field that is invalid, "" if none is known.
 func (p *Policy) InvalidField() string {
 	all := []error{p.Invalid}
