@@ -82,7 +82,7 @@ func NoLevelReason(p *policykind.Policy, t api.Target) string {
 	case p.Kind.HasLevelAt(t):
 		return ""
 	case p.Kind.Source == policykind.Label:
-		return fmt.Sprintf("policies of kind %s are not supported on a %s: create a PolicyProfile (the CRD has only the policy label)",
+		return fmt.Sprintf("policies of kind %s are not supported on %s: create a PolicyProfile (the CRD has only the policy label)",
 			p.Kind.Kind, t.Target.Kind)
 	default:
 		return fmt.Sprintf("policies of kind %s are not supported at %s: supported levels: %s",

@@ -195,7 +195,7 @@ spec: {ports: [{port: 80}]}`
 		assert.Equal(t, []api.Target{{Target: gatewayRef("g"), AttachedBy: "group.name of Probe infra/p", Accepted: true}}, at)
 		v = v.With(putChange(t, v, policyDoc("Whole", "infra", "w", "targetRef: {group: '', kind: Service, name: other}\nb: gateway")))
 		at = outcomeOf(t, v, api.Ref{Group: "example.com", Kind: "Whole", Namespace: "infra", Name: "w"}).Targets
-		assert.Equal(t, "a Whole with a target cannot be attached by group.name of Probe infra/p", at[1].Refused)
+		assert.Equal(t, "Whole with a target cannot be attached by group.name of Probe infra/p", at[1].Refused)
 	}
 }
 

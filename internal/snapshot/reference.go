@@ -54,7 +54,7 @@ func (v *View) parameters(object, to api.Ref, yield func(api.Ref, policykind.Tar
 		}
 		t := policykind.Target{Ref: object, AttachedBy: by, Place: place}
 		if o, ok := v.Get(named).(*policykind.Policy); ok && len(o.Targets) > 0 {
-			t.Refused = fmt.Sprintf("a %s with a target cannot be attached by %s", k.Kind, by)
+			t.Refused = fmt.Sprintf("%s with a target cannot be attached by %s", k.Kind, by)
 		}
 		if !yield(named, t) {
 			return
