@@ -41,9 +41,9 @@ func (ev objectCheck) reportDetached() {
 			if why, _ := x.Before(old, was); why != "" {
 				continue
 			}
-			what := fmt.Sprintf("a parentRef of %s would have no effect: %s", ev.routeText(r), x.Why)
+			what := fmt.Sprintf("a parentRef of %s would have no effect: %s", ev.routeName(r), x.Why)
 			if x.Whole() {
-				what = fmt.Sprintf("no request would reach %s on %s: %s", ev.routeText(r), x.Ref(), x.Why)
+				what = fmt.Sprintf("no request would reach %s on %s: %s", ev.routeName(r), x.Ref(), x.Why)
 			}
 			detached[x.Parent] = append(detached[x.Parent], what)
 		}

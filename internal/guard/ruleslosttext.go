@@ -205,7 +205,10 @@ func (ev *ruleLosses) detachedText(l *ruleLoss) (why, advice string) {
 		case t.Refused != "" && old.Kind.Attachment.InsteadOf == "":
 			advice = "keep the ReferenceGrant to keep " + l.kept()
 		case t.By != nil:
-			advice = fmt.Sprintf("leave this target out in %s, or repeat %s there", t.By.Key(), l.kept())
+			advice = fmt.Sprintf("repeat %s in %s, or leave this target out there", l.them(), t.By.Key())
+			if l.gone == "" {
+				advice = sameValueAdvice(policy, *t.By) + ", or leave this target out there"
+			}
 		case t.Reason == api.TargetNotFound && t.Section != "":
 			advice = fmt.Sprintf("to keep %s, keep section %s, or change the target of %s as well", l.kept(), t.Section, policy.Key())
 		}

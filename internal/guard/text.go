@@ -50,8 +50,8 @@ func pathText(e *effective.Effective) string {
 	return text
 }
 
-// routeText names a route that no request reaches, for writers who may read it.
-func (ev *write) routeText(r *gateway.Route) string {
+// routeName names a route that no request reaches, for writers who may read it.
+func (ev *write) routeName(r *gateway.Route) string {
 	if ev.reads(r.Namespace) {
 		return r.Ref().String()
 	}

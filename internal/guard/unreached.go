@@ -86,7 +86,7 @@ func (ev *reachCheck) reportAll() {
 		if own := &ev.ownReach; ev.policy != nil && own.on != nil && !own.reached {
 			on := pathText(own.on)
 			if r := own.on.Path.Route; r != nil && !ev.reads(r.Namespace) {
-				on = ev.routeText(r)
+				on = ev.routeName(r)
 			}
 			ev.reportNotReached("the policy has no effect: no request reaches "+on, &own.first, own.on.Path.Route)
 		}
@@ -194,7 +194,7 @@ func (ev *reachCheck) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.
 			continue
 		}
 		routes[of.route] = true
-		victim, rule, advice := ev.routeText(of.route), "a rule", checkNames
+		victim, rule, advice := ev.routeName(of.route), "a rule", checkNames
 		if ev.reads(of.route.Namespace) {
 			rule, advice = of.route.RuleName(of.rule), "ask the owner of "+victim
 		}
@@ -250,9 +250,9 @@ func (ev *reachCheck) reportRejected(entry api.Ref, r, by *gateway.Route) {
 		why = "is as old and first by name"
 	}
 	ev.warn(api.ReasonUnreached, Finding{
-		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", ev.routeText(r), entry, by.Ref(), why),
+		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", ev.routeName(r), entry, by.Ref(), why),
 		Advice: "use another hostname",
-	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", ev.routeText(r), entry, by.Ref(), why)
+	}, "no request reaches %s on %s if one kind of route per hostname is accepted, as Gateway API requires: %s on an intersecting hostname %s; else the more specific match counts", ev.routeName(r), entry, by.Ref(), why)
 }
 
 // reportListeners reports listeners of a gateway which newly conflict with others
@@ -276,7 +276,7 @@ func (ev *reachCheck) reportListeners(g *gateway.Gateway) {
 		}
 		x := at.after.ReachAnywhere(r, -1)
 		if was := at.before.ReachAnywhere(r, -1); was.Reached && !was.Isolated && (!x.Reached || x.Isolated) {
-			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", ev.routeText(r), g.Ref()), &x, r)
+			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", ev.routeName(r), g.Ref()), &x, r)
 		}
 	}
 }
