@@ -50,17 +50,6 @@ func pathText(e *effective.Effective) string {
 	return text
 }
 
-// routeName names a route that no request reaches, for writers who may read it.
-func (ev *write) routeName(r *gateway.Route) string {
-	if ev.reads(r.Namespace) {
-		return r.Ref().String()
-	}
-	return "a route of another namespace"
-}
-
-// checkNames is the advice to writers who may not read what a finding is about.
-const checkNames = "kubectl overrule check names it"
-
 // endText names the end of a path.
 func endText(e *effective.Effective) string {
 	elements := e.Path.Elements()

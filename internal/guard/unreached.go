@@ -171,6 +171,9 @@ func (ev *reachCheck) reportNotReached(what string, x *gateway.Reach, own *gatew
 	ev.report(api.ReasonUnreached, api.Warn, f)
 }
 
+// checkNames is the advice to writers who may not read what a finding is about.
+const checkNames = "kubectl overrule check names it"
+
 // servedText names the rule that serves a request.
 func servedText(s gateway.Served) string {
 	p := s.Path()

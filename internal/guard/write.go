@@ -45,6 +45,14 @@ func (ev *write) reads(namespace string) bool {
 	return ev.guard.ReadsAll || namespace == ev.writtenRef().Namespace
 }
 
+// routeName names a route to writers who may read it.
+func (ev *write) routeName(r *gateway.Route) string {
+	if ev.reads(r.Namespace) {
+		return r.Ref().String()
+	}
+	return "a route of another namespace"
+}
+
 // writtenRef names the object that is written, none in an audit.
 func (ev *write) writtenRef() api.Ref {
 	if o := ev.change.Object(); o != nil {
