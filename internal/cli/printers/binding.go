@@ -8,33 +8,29 @@ import (
 
 // bindingLines returns a line for each rule that binds by triggers: what it is
 // bound to.
-func (w *textWriter) bindingLines(all []api.Binding, paths [][]api.PathElement) []string {
+func bindingLines(all []api.Binding, paths [][]api.PathElement) []string {
 	rule, several := routeRule(paths)
-	var out []string
-	for _, b := range all {
-		out = append(out, w.bindingLine(b, rule, several))
-	}
-	return out
+	return Texts(all, func(b api.Binding) string { return bindingLine(b, rule, several) })
 }
 
 // bindingLine returns the state of a rule on a rule of a route, or on several if
 // it is the same on all.
-func (w *textWriter) bindingLine(b api.Binding, rule string, several bool) string {
-	head, on := w.paint(cyan, b.Rule)+w.paint(plain, " of "+policyName(b.From, b.Block)), rule
+func bindingLine(b api.Binding, rule string, several bool) string {
+	head, on := paint(cyan, b.Rule)+paint(plain, " of "+policyName(b.From, b.Block)), rule
 	if several {
 		on = "each of these rules"
 	}
 	switch {
 	case b.State == api.BindingBound:
-		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+matchedBy(b, " by ")+alsoMatches(b))
+		return head + paint(green, " is bound") + paint(plain, " to "+on+matchedBy(b, " by ")+alsoMatches(b))
 	case b.State == api.BindingShadowed:
-		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which is first by name"+matchedBy(b, "; it matches "))
+		return head + paint(yellow, " is shadowed") + paint(plain, " on "+on+" by "+b.ShadowedBy+", which is first by name"+matchedBy(b, "; it matches "))
 	case len(b.Hostnames) > 0:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": the route does not serve "+strings.Join(b.Hostnames, ", "))
+		return head + paint(yellow, " is not bound") + paint(plain, " to "+on+": the route does not serve "+strings.Join(b.Hostnames, ", "))
 	case several:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to any of these rules: its triggers select none of their matches")
+		return head + paint(yellow, " is not bound") + paint(plain, " to any of these rules: its triggers select none of their matches")
 	default:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": its triggers select none of its matches")
+		return head + paint(yellow, " is not bound") + paint(plain, " to "+on+": its triggers select none of its matches")
 	}
 }
 

@@ -25,7 +25,7 @@ func TestBindingLine(t *testing.T) {
 			if c.Binding.Block == "" {
 				c.Binding.Block = "bare"
 			}
-			got := (&textWriter{}).bindingLine(c.Binding, "rule-1", c.Several)
+			got := strip(bindingLine(c.Binding, "rule-1", c.Several))
 			messages.Golden(t, got)
 			for part := range strings.SplitSeq(c.Want, " … ") {
 				assert.Contains(t, got, part)

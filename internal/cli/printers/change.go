@@ -13,23 +13,23 @@ func (w *textWriter) changeNodes(l *api.ChangeList, objects []api.Verdict) *node
 	root := &node{}
 	for _, o := range objects {
 		items := changesOf(l, o)
-		top := root.add(w.changeHeading(o, items))
+		top := root.add(changeHeading(o, items))
 		if w.tree {
 			for _, c := range items {
 				at := top
 				for _, e := range c.Path {
-					at = at.child(w.paint(plain, elementName(e)))
+					at = at.child(paint(plain, elementName(e)))
 				}
-				w.addRules(at.add(c.PolicyKind.Kind), c)
+				addRules(at.add(c.PolicyKind.Kind), c)
 			}
 			continue
 		}
 		for _, g := range GroupBy(items, func(c *api.Change) { c.Path = nil }) {
 			at := top
-			for _, head := range w.pathHeadings(g[0].PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
+			for _, head := range pathHeadings(g[0].PolicyKind, pathsOf(g, func(c api.Change) []api.PathElement { return c.Path })) {
 				at = top.add(head)
 			}
-			w.addRules(at, g[0])
+			addRules(at, g[0])
 		}
 	}
 	return root
@@ -45,18 +45,18 @@ func changesOf(l *api.ChangeList, o api.Verdict) []api.Change {
 	return out
 }
 
-func (w *textWriter) changeHeading(o api.Verdict, items []api.Change) string {
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.MovedText())
+func changeHeading(o api.Verdict, items []api.Change) string {
+	return paint(bold, o.Operation+" "+o.Object.String()) + ": " + api.ChangesSummary(len(items), api.ChangesText(items), o.MovedText())
 }
 
 // addRules adds the values of the rules before and after a change, as far as they have one.
-func (w *textWriter) addRules(at *node, c api.Change) {
+func addRules(at *node, c api.Change) {
 	for _, r := range c.Rules {
 		for _, text := range ruleValueLines("- ", r.Rule, r.Before) {
-			at.add(w.paint(red, text))
+			at.add(paint(red, text))
 		}
 		for _, text := range ruleValueLines("+ ", r.Rule, r.After) {
-			at.add(w.paint(green, text))
+			at.add(paint(green, text))
 		}
 	}
 }

@@ -21,7 +21,7 @@ func writeEffective(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
 	w.message(l.Message)
 	if w.tree {
-		w.nodes(w.effectiveNodes(l.Items))
+		w.nodes(effectiveNodes(l.Items))
 	} else {
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
 		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, fieldRows(l.Items))
@@ -69,42 +69,42 @@ func ruleName(r api.RuleOrigin) string {
 	return fmt.Sprintf("%d.", *r.Item+1)
 }
 
-func (w *textWriter) effectiveNodes(items []api.EffectivePolicy) *node {
+func effectiveNodes(items []api.EffectivePolicy) *node {
 	root := &node{}
 	for _, item := range byPath(items) {
 		at := root
 		for _, e := range item.Path {
-			at = at.child(w.paint(bold, elementName(e)))
+			at = at.child(paint(bold, elementName(e)))
 		}
-		w.effectiveNode(at.add(item.PolicyKind.Kind), item)
+		effectiveNode(at.add(item.PolicyKind.Kind), item)
 	}
 	return root
 }
 
-func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
+func effectiveNode(at *node, item api.EffectivePolicy) {
 	for _, r := range sortByItem(item.Rules) {
 		sign := " ="
 		if r.Item != nil {
 			sign = ""
 		}
-		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(valueOf(item, r), r.Redacted, shortValue)),
-			w.paint(dim, "from "+policyName(r.From, r.Block))))
+		at.add(fmt.Sprintf("%s%s %s  %s", paint(cyan, ruleName(r)), sign, paint(plain, shown(valueOf(item, r), r.Redacted, shortValue)),
+			paint(dim, "from "+policyName(r.From, r.Block))))
 	}
 	for _, u := range item.Unprotected {
-		at.add(w.paint(red, "✗ no "+u.Group) + w.paint(dim, "  "+unprotectedText(u)))
+		at.add(paint(red, "✗ no "+u.Group) + paint(dim, "  "+unprotectedText(u)))
 	}
-	w.fieldNodes(at, item)
+	fieldNodes(at, item)
 	for _, p := range item.Policies {
-		at.addAll(w.lossLines(p))
+		at.addAll(lossLines(p))
 		if len(p.Lost) == 0 && p.State == api.Inactive {
-			at.add(w.paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
+			at.add(paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
 		}
 	}
 	if len(item.Policies) > 0 && item.Policies[0].State == api.Unreached {
-		at.add(w.paint(yellow, "– no request reaches this path"))
+		at.add(paint(yellow, "– no request reaches this path"))
 	}
 	if len(at.children) == 0 {
-		at.label += w.paint(dim, "  "+none(item))
+		at.label += paint(dim, "  "+none(item))
 	}
 }
 
@@ -119,21 +119,21 @@ func unprotectedText(u api.LostProtection) string {
 
 // lossLines returns the rules that a policy lost, in one line if another policy
 // replaces all of it.
-func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
+func lossLines(p api.PolicyOnPath) []string {
 	if p.ReplacedBy != nil && p.Message == "" {
-		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), lossNote(commonInForce(p.Lost), false)))}
+		return []string{paint(red, "✗ all rules") + paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), lossNote(commonInForce(p.Lost), false)))}
 	}
 	var out []string
 	for _, l := range p.Lost {
 		text := fmt.Sprintf("  of %s, lost to %s%s", policyName(p.Policy, l.Block), policyName(l.To, l.ToBlock), lossNote(l.InForce, l.Equal))
-		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
+		out = append(out, paint(red, "✗ "+l.Rule)+paint(dim, text))
 	}
 	if p.Message != "" {
 		text := p.Policy.Key() + ": " + p.Message
 		if p.ReplacedBy != nil {
 			text += ", and " + p.ReplacedBy.Key() + " replaces it"
 		}
-		out = append(out, w.paint(dim, "– "+text))
+		out = append(out, paint(dim, "– "+text))
 	}
 	return out
 }

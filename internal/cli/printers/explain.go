@@ -2,6 +2,7 @@ package printers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -10,24 +11,21 @@ import (
 func writeExplanations(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
 	w.message(l.Message)
-	w.nodes(w.explanationNodes(l))
+	w.nodes(explanationNodes(l))
 }
 
-func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {
+func explanationNodes(l *api.ExplanationList) *node {
 	root := &node{}
 	for _, g := range GroupBy(l.Items, func(x *api.Explanation) { x.Path = nil }) {
 		x := g[0]
-		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
+		top := root.add(strings.Join(pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
-			top.add(w.contributionHeading(c)).addAll(w.contributionLines(c))
+			top.add(contributionHeading(c)).addAll(contributionLines(c))
 		}
 		for _, r := range x.Rules {
-			at := top.add(w.ruleLine(r))
-			for _, lost := range r.Lost {
-				at.add(w.lostLine(lost))
-			}
+			top.add(ruleLine(r)).addAll(Texts(r.Lost, lostLine))
 		}
-		top.addAll(w.notes(g))
+		top.addAll(notes(g))
 	}
 	return root
 }
@@ -35,35 +33,30 @@ func (w *textWriter) explanationNodes(l *api.ExplanationList) *node {
 // message writes why there is nothing to show, a line for each object.
 func (w *textWriter) message(text string) {
 	for line := range strings.Lines(text) {
-		w.line(w.paint(yellow, strings.TrimSuffix(line, "\n")))
+		w.line(paint(yellow, strings.TrimSuffix(line, "\n")))
 	}
 }
 
 // notes returns the lines below the rules: bindings, weakened overrides and notes.
 // The explanations differ only in their path.
-func (w *textWriter) notes(alike []api.Explanation) []string {
-	out := w.bindingLines(alike[0].Bindings, explanationPaths(alike))
-	for _, weak := range alike[0].Weakened {
-		out = append(out, w.weakenedLine(weak))
-	}
-	for _, n := range alike[0].Notes {
-		out = append(out, w.paint(yellow, "note: "+n))
-	}
-	return out
+func notes(alike []api.Explanation) []string {
+	x := alike[0]
+	return slices.Concat(bindingLines(x.Bindings, explanationPaths(alike)), Texts(x.Weakened, weakenedLine),
+		Texts(x.Notes, func(n string) string { return paint(yellow, "note: "+n) }))
 }
 
 // contributionHeading returns a policy, its target and its state.
-func (w *textWriter) contributionHeading(c api.Contribution) string {
+func contributionHeading(c api.Contribution) string {
 	at := elementName(c.Target)
 	if c.Target.IsSection() {
 		at += " of " + api.Ref{Namespace: c.Target.Namespace, Name: c.Target.Name}.Key()
 	}
-	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
+	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, paint(bold, c.Policy.Key()), paint(plain, at), paint(stateStyle(c.State), string(c.State)))
 }
 
 // contributionLines returns what a policy contributes to a path, with a line for
 // each block and each lost rule.
-func (w *textWriter) contributionLines(c api.Contribution) []string {
+func contributionLines(c api.Contribution) []string {
 	var out []string
 	for _, b := range c.Blocks {
 		head := fmt.Sprintf("%s (%s)", b.Block, b.Strategy)
@@ -74,22 +67,22 @@ func (w *textWriter) contributionLines(c api.Contribution) []string {
 			head += " when " + redacted
 		}
 		if !b.TookPart {
-			out = append(out, w.paint(dim, head+": does not apply, its condition is not met: "+strings.Join(b.Rules, ", ")))
+			out = append(out, paint(dim, head+": does not apply, its condition is not met: "+strings.Join(b.Rules, ", ")))
 			continue
 		}
-		out = append(out, w.paint(plain, head+": ")+w.paint(cyan, strings.Join(b.Rules, ", ")))
+		out = append(out, paint(plain, head+": ")+paint(cyan, strings.Join(b.Rules, ", ")))
 	}
 	if len(c.Unset) > 0 {
-		out = append(out, w.paint(plain, "unset: ")+w.paint(cyan, strings.Join(c.Unset, ", ")))
+		out = append(out, paint(plain, "unset: ")+paint(cyan, strings.Join(c.Unset, ", ")))
 	}
 	if c.Message != "" {
-		out = append(out, w.paint(dim, c.Message))
+		out = append(out, paint(dim, c.Message))
 	}
 	if c.ReplacedBy != nil && len(c.Lost) > 0 {
-		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, lossNote(commonInForce(c.Lost), false))))
+		return append(out, paint(red, "replaced")+paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, lossNote(commonInForce(c.Lost), false))))
 	}
 	for _, l := range c.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s", blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal))))
+		out = append(out, paint(red, "lost "+l.Rule)+paint(plain, fmt.Sprintf(" to the %s of %s%s", blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal))))
 	}
 	return out
 }
@@ -108,28 +101,28 @@ func blockName(block string) string {
 	}
 }
 
-func (w *textWriter) ruleLine(r api.ExplainedRule) string {
+func ruleLine(r api.ExplainedRule) string {
 	if r.From == nil {
-		return w.paint(cyan, r.Rule) + " is not in effect"
+		return paint(cyan, r.Rule) + " is not in effect"
 	}
 	if r.Value == nil && !r.Redacted {
-		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is excluded by the %s of %s", blockName(r.Block), *r.From))
+		return paint(cyan, r.Rule) + paint(plain, fmt.Sprintf(" is excluded by the %s of %s", blockName(r.Block), *r.From))
 	}
-	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, shown(r.Value, r.Redacted, longValue)),
-		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
+	return fmt.Sprintf("%s = %s  %s", paint(cyan, r.Rule), paint(plain, shown(r.Value, r.Redacted, longValue)),
+		paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
 }
 
-func (w *textWriter) lostLine(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s", shown(l.Value, l.Redacted, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal)))
+func lostLine(l api.LostFrom) string {
+	return paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s", shown(l.Value, l.Redacted, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, lossNote(l.InForce, l.Equal)))
 }
 
 // weakenedLine returns which rule of another policy weakens a rule of an override.
-func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
+func weakenedLine(r api.WeakenedRule) string {
 	weakened, gate := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
 	if r.How == "gate" {
-		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
+		return paint(red, "weakened: ") + paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
 	}
-	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is accepted instead of %s", gate, weakened))
+	return paint(red, "weakened: ") + paint(plain, fmt.Sprintf("%s is accepted instead of %s", gate, weakened))
 }
 
 func explanationPaths(items []api.Explanation) [][]api.PathElement {

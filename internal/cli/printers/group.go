@@ -38,7 +38,7 @@ func pathsOf[T any](items []T, path func(T) []api.PathElement) [][]api.PathEleme
 const maxHeadings = 10
 
 // pathHeadings returns the heading of a group: a policy kind and its paths.
-func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement) []string {
+func pathHeadings(kind api.PolicyKind, paths [][]api.PathElement) []string {
 	var out []string
 	for i, path := range paths {
 		word := "  and on "
@@ -46,9 +46,9 @@ func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement
 			word = kind.Kind + " on "
 		}
 		if i == maxHeadings {
-			return append(out, w.paint(bold, fmt.Sprintf("  and on %d more paths", len(paths)-i)))
+			return append(out, paint(bold, fmt.Sprintf("  and on %d more paths", len(paths)-i)))
 		}
-		out = append(out, w.paint(bold, word+api.PathText(path)))
+		out = append(out, paint(bold, word+api.PathText(path)))
 	}
 	return out
 }

@@ -10,42 +10,39 @@ import (
 func writeOutcomes(w *textWriter, l *api.OutcomeList) {
 	root := &node{}
 	for _, o := range l.Items {
-		root.add(w.outcomeHeading(o)).addAll(w.outcomeLines(o))
+		root.add(outcomeHeading(o)).addAll(outcomeLines(o))
 	}
 	w.nodes(root)
 }
 
-func (w *textWriter) outcomeHeading(o api.Outcome) string {
-	out := w.paint(bold, o.Policy.String()) + ": " + w.paint(stateStyle(o.State), string(o.State))
+func outcomeHeading(o api.Outcome) string {
+	out := paint(bold, o.Policy.String()) + ": " + paint(stateStyle(o.State), string(o.State))
 	if o.Message != "" {
-		out += w.paint(plain, ": "+o.Message)
+		out += paint(plain, ": "+o.Message)
 	}
 	return out
 }
 
 // outcomeLines returns the targets of a policy, its number of paths and the rules
 // that it lost.
-func (w *textWriter) outcomeLines(o api.Outcome) []string {
-	var out []string
-	for _, t := range o.Targets {
-		out = append(out, w.targetLine(t))
-	}
+func outcomeLines(o api.Outcome) []string {
+	out := Texts(o.Targets, targetLine)
 	if o.Redacted {
-		out = append(out, w.paint(dim, "you are not allowed to get it: its targets are not shown, and only the paths of the question count"))
+		out = append(out, paint(dim, "you are not allowed to get it: its targets are not shown, and only the paths of the question count"))
 	}
-	out = append(out, w.paint(plain, pathCounts(o.Paths)))
+	out = append(out, paint(plain, pathCounts(o.Paths)))
 	for _, r := range o.ReplacedBy {
-		out = append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, api.Plural(r.Paths, "path"))))
+		out = append(out, paint(red, "replaced")+paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, api.Plural(r.Paths, "path"))))
 	}
 	for _, l := range o.Lost {
 		if n := l.Paths - l.Whole; n > 0 {
-			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s", l.To, api.Plural(n, "path"), lossNote(l.InForce, l.Equal))))
+			out = append(out, paint(red, "lost "+l.Rule)+paint(plain, fmt.Sprintf(" to %s on %s%s", l.To, api.Plural(n, "path"), lossNote(l.InForce, l.Equal))))
 		}
 	}
 	return out
 }
 
-func (w *textWriter) targetLine(t api.Target) string {
+func targetLine(t api.Target) string {
 	name := t.Target.String()
 	if t.Selector != "" {
 		name = t.Target.Kind + " with " + t.Selector
@@ -61,13 +58,13 @@ func (w *textWriter) targetLine(t api.Target) string {
 	}
 	switch {
 	case t.Accepted:
-		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")
+		return paint(plain, "target "+name+": ") + paint(green, "accepted")
 	case t.By != nil:
-		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, " with "+t.By.String())
+		return paint(plain, "target "+name+": ") + paint(red, string(t.Reason)) + paint(plain, " with "+t.By.String())
 	case t.Refused != "":
-		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", "+t.Refused)
+		return paint(plain, "target "+name+": ") + paint(red, string(t.Reason)) + paint(plain, ", "+t.Refused)
 	default:
-		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason))
+		return paint(plain, "target "+name+": ") + paint(red, string(t.Reason))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -115,8 +114,6 @@ func TestColorDoesNotChangeText(t *testing.T) {
 	}
 }
 
-var codes = regexp.MustCompile(`\x1b\[\d+m`)
-
 func strip(text string) string { return codes.ReplaceAllString(text, "") }
 
 func TestEmptyListsAreNotNull(t *testing.T) {
@@ -218,7 +215,6 @@ func TestElementNames(t *testing.T) {
 }
 
 func TestTargetLine(t *testing.T) {
-	w := &textWriter{}
 	ref := api.Ref{Kind: "Service", Namespace: "app", Name: "s"}
 	by := api.Ref{Kind: "P", Namespace: "app", Name: "p"}
 	for want, target := range map[string]api.Target{
@@ -227,7 +223,7 @@ func TestTargetLine(t *testing.T) {
 		"target Service with app=x: TargetNotFound":                     {Target: api.Ref{Kind: "Service"}, Selector: "app=x", Reason: api.TargetNotFound},
 		"target Service app/s: TargetNotFound, no ReferenceGrant in ns": {Target: ref, Reason: api.TargetNotFound, Refused: "no ReferenceGrant in ns"},
 	} {
-		assert.Equal(t, want, w.targetLine(target))
+		assert.Equal(t, want, strip(targetLine(target)))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func writeProfiles(w *textWriter, l *api.ProfileList) {
 	if w.tree {
-		w.nodes(w.profileNodes(l))
+		w.nodes(profileNodes(l))
 		return
 	}
 	var rows [][]cell
@@ -23,15 +23,15 @@ func writeProfiles(w *textWriter, l *api.ProfileList) {
 	w.table([]string{"POLICY KIND", "CLASS", "SOURCE", "INSTALLED", "ENDS AT", "STRATEGY", "SAME TARGET", "NOTE"}, rows)
 }
 
-func (w *textWriter) profileNodes(l *api.ProfileList) *node {
+func profileNodes(l *api.ProfileList) *node {
 	root := &node{}
 	for _, p := range l.Items {
-		top := root.add(w.paint(bold, p.PolicyKind.String()))
+		top := root.add(paint(bold, p.PolicyKind.String()))
 		for _, part := range profileParts(p) {
-			top.add(w.paint(dim, part.name+": ") + w.paint(plain, strings.Join(part.values, ", ")))
+			top.add(paint(dim, part.name+": ") + paint(plain, strings.Join(part.values, ", ")))
 		}
 		for _, r := range p.Refused {
-			top.add(w.paint(red, fmt.Sprintf("PolicyProfile %s is %s", r.Name, r.Reason)) + w.paint(plain, ": "+r.Message))
+			top.add(paint(red, fmt.Sprintf("PolicyProfile %s is %s", r.Name, r.Reason)) + paint(plain, ": "+r.Message))
 		}
 	}
 	return root

@@ -11,34 +11,31 @@ import (
 func writeReaches(w *textWriter, l *api.ReachList) {
 	root := &node{}
 	for _, r := range l.Items {
-		top := root.add(w.reachLine(r))
+		top := root.add(reachLine(r))
 		for _, part := range reachParts(r) {
 			if !w.tree {
-				top.add(w.paint(dim, fmt.Sprintf("%-10s", part.name)) + w.paint(plain, strings.Join(part.values, ", ")))
+				top.add(paint(dim, fmt.Sprintf("%-10s", part.name)) + paint(plain, strings.Join(part.values, ", ")))
 				continue
 			}
-			at := top.add(w.paint(dim, part.name))
-			for _, v := range part.values {
-				at.add(w.paint(plain, v))
-			}
+			top.add(paint(dim, part.name)).addAll(Texts(part.values, OneLine))
 		}
 	}
 	w.nodes(root)
 }
 
 // reachLine returns the summary of a policy on one line.
-func (w *textWriter) reachLine(r api.Reach) string {
-	what := w.paint(bold, r.Policy.String())
+func reachLine(r api.Reach) string {
+	what := paint(bold, r.Policy.String())
 	if r.Rule != "" {
-		what = w.paint(cyan, r.Rule) + w.paint(plain, " of ") + what
+		what = paint(cyan, r.Rule) + paint(plain, " of ") + what
 	}
 	switch {
 	case r.Paths.Total == 0:
-		return what + ": " + w.paint(yellow, "not on any path")
+		return what + ": " + paint(yellow, "not on any path")
 	case r.Paths.Holding == 0:
-		return what + ": " + w.paint(yellow, "has no effect") + w.paint(plain, fmt.Sprintf(" (0 of %s)", api.Plural(r.Paths.Total, "path")))
+		return what + ": " + paint(yellow, "has no effect") + paint(plain, fmt.Sprintf(" (0 of %s)", api.Plural(r.Paths.Total, "path")))
 	default:
-		return what + ": " + w.paint(green, "in effect") + w.paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, api.Plural(r.Paths.Total, "path")))
+		return what + ": " + paint(green, "in effect") + paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, api.Plural(r.Paths.Total, "path")))
 	}
 }
 

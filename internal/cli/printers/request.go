@@ -16,13 +16,13 @@ func (w *textWriter) request(r *api.ServedRequest) {
 	if r == nil {
 		return
 	}
-	verdict := w.paint(green, "served")
+	verdict := paint(green, "served")
 	if !r.Served {
-		verdict = w.paint(red, "not served")
+		verdict = paint(red, "not served")
 	}
-	w.line(w.paint(bold, r.Request), ": ", verdict)
+	w.line(paint(bold, r.Request), ": ", verdict)
 	if r.Message != "" {
-		w.line("  ", w.paint(yellow, r.Message))
+		w.line("  ", paint(yellow, r.Message))
 	}
 	for _, at := range r.At {
 		w.requestAt(at)
@@ -31,12 +31,12 @@ func (w *textWriter) request(r *api.ServedRequest) {
 
 func (w *textWriter) requestAt(at api.RequestAt) {
 	if at.Served {
-		w.line("  by ", w.paint(bold, api.PathText(at.Path)), w.paint(dim, foundBy(at.Match, at.Hostname)))
+		w.line("  by ", paint(bold, api.PathText(at.Path)), paint(dim, foundBy(at.Match, at.Hostname)))
 	} else {
-		w.line("  not by ", w.paint(bold, api.PathText(at.Path)), ": ", w.paint(yellow, at.Message))
+		w.line("  not by ", paint(bold, api.PathText(at.Path)), ": ", paint(yellow, at.Message))
 	}
 	for _, a := range at.Assumptions {
-		w.line("    assumed (", string(a.Code), "): ", w.paint(plain, a.Message))
+		w.line("    assumed (", string(a.Code), "): ", paint(plain, a.Message))
 	}
 	others := slices.DeleteFunc(slices.Clone(at.Candidates), func(c api.RequestCandidate) bool { return c.After == "" })
 	for i, c := range others {
@@ -44,7 +44,7 @@ func (w *textWriter) requestAt(at api.RequestAt) {
 			w.line("    ", fmt.Sprintf("and %d more rules", len(others)-i))
 			return
 		}
-		w.line("    ", w.candidateLine(c))
+		w.line("    ", candidateLine(c))
 	}
 }
 
@@ -61,9 +61,9 @@ func foundBy(match, hostname string) string {
 }
 
 // candidateLine returns a rule that matches a request and does not serve it, and why.
-func (w *textWriter) candidateLine(c api.RequestCandidate) string {
+func candidateLine(c api.RequestCandidate) string {
 	route := api.Ref{Kind: strings.TrimSuffix(c.Rule.Kind, "Rule"), Namespace: c.Rule.Namespace, Name: c.Rule.Name}
-	return w.paint(plain, "not "+route.String()+"#"+c.Rule.Section) + w.paint(dim, foundBy(c.Match, c.Hostname)) + ": " + w.paint(plain, precedenceText(c.After))
+	return paint(plain, "not "+route.String()+"#"+c.Rule.Section) + paint(dim, foundBy(c.Match, c.Hostname)) + ": " + paint(plain, precedenceText(c.After))
 }
 
 // precedenceText says why the first rule precedes one.

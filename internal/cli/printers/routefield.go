@@ -29,19 +29,19 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 }
 
 // fieldNodes adds the fields of the route that policies control.
-func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
+func fieldNodes(at *node, item api.EffectivePolicy) {
 	if item.Route == nil {
 		return
 	}
 	for _, f := range item.Route.Fields {
-		label := w.paint(cyan, f.Field)
+		label := paint(cyan, f.Field)
 		if f.From == nil {
-			label += w.paint(dim, " is not set")
+			label += paint(dim, " is not set")
 		} else {
-			label += " = " + w.paint(plain, shown(f.Value, f.Redacted, shortValue)) + "  " + w.paint(dim, "from "+policyName(*f.From, f.Block))
+			label += " = " + paint(plain, shown(f.Value, f.Redacted, shortValue)) + "  " + paint(dim, "from "+policyName(*f.From, f.Block))
 		}
 		if note := conflictNote(f); note != "" {
-			label += "  " + w.paint(red, note)
+			label += "  " + paint(red, note)
 		}
 		at.add(label)
 	}

@@ -3,6 +3,7 @@ package printers
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,21 +37,22 @@ type textWriter struct {
 	tree  bool // in the format Tree
 }
 
-// paint returns a text in a style. Control characters, which could move the
-// cursor, are replaced by spaces: names and values come from users.
-func (w *textWriter) paint(s style, text string) string {
+// codes are those of the styles.
+var codes = regexp.MustCompile(`\x1b\[\d+m`)
+
+// paint returns a text in a style, whose codes a writer without colors removes. Control
+// characters, which could move the cursor, are replaced by spaces: names and values come from
+// users.
+func paint(s style, text string) string {
 	if s == plain || text == "" {
 		return OneLine(text)
 	}
-	return w.wrap(s, text)
+	return wrap(s, text)
 }
 
 // wrap returns a text in a style, with codes even if it is plain or empty: the
 // columns of a table are aligned by the length of their cells, codes included.
-func (w *textWriter) wrap(s style, text string) string {
-	if !w.color {
-		return OneLine(text)
-	}
+func wrap(s style, text string) string {
 	return "\x1b[" + cmp.Or(string(s), "00") + "m" + OneLine(text) + "\x1b[0m"
 }
 
@@ -67,7 +69,11 @@ func OneLine(text string) string {
 
 // line writes a line of styled pieces.
 func (w *textWriter) line(pieces ...string) {
-	w.text.WriteString(strings.TrimRight(strings.Join(pieces, ""), " "))
+	text := strings.Join(pieces, "")
+	if !w.color {
+		text = codes.ReplaceAllString(text, "")
+	}
+	w.text.WriteString(strings.TrimRight(text, " "))
 	w.text.WriteByte('\n')
 }
 
@@ -100,7 +106,9 @@ func (w *textWriter) table(header []string, rows [][]cell) {
 	for _, row := range append([][]cell{head}, rows...) {
 		pieces := make([]string, len(row))
 		for i, c := range row {
-			pieces[i] = w.wrap(c.style, c.text)
+			if pieces[i] = OneLine(c.text); w.color {
+				pieces[i] = wrap(c.style, c.text)
+			}
 		}
 		_, _ = fmt.Fprintln(out, strings.Join(pieces, "\t")) // a strings.Builder does not fail
 	}

@@ -11,7 +11,7 @@ import (
 func writeVerdicts(w *textWriter, l *api.VerdictList) {
 	root := &node{}
 	for _, v := range l.Items {
-		root.add(w.verdictLine(v)).addAll(w.findingLines(v))
+		root.add(verdictLine(v)).addAll(findingLines(v))
 	}
 	if w.tree {
 		w.nodes(root)
@@ -21,12 +21,12 @@ func writeVerdicts(w *textWriter, l *api.VerdictList) {
 }
 
 // verdictLine returns a verdict on one line, without its findings.
-func (w *textWriter) verdictLine(v api.Verdict) string {
-	result := w.paint(green, "allowed")
+func verdictLine(v api.Verdict) string {
+	result := paint(green, "allowed")
 	if !v.Allowed {
-		result = w.paint(red, "denied")
+		result = paint(red, "denied")
 	}
-	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reachText(v))
+	return fmt.Sprintf("%s %s: %s; %s", v.Operation, paint(bold, v.Object.String()), result, reachText(v))
 }
 
 // reachText says what a change does, what paths lose first.
@@ -67,20 +67,20 @@ func gainedText(gained []api.GainedRules) string {
 	return "; gets " + api.GainedText(gained)
 }
 
-func (w *textWriter) findingLines(v api.Verdict) []string {
+func findingLines(v api.Verdict) []string {
 	var out []string
 	for _, r := range visibleReasons(v.Reasons) {
-		word := w.paint(red, "denied ")
+		word := paint(red, "denied ")
 		if v.Allowed {
-			word = w.paint(yellow, "would be denied ")
+			word = paint(yellow, "would be denied ")
 		}
-		out = append(out, word+w.reasonText(r))
+		out = append(out, word+reasonText(r))
 	}
 	for _, r := range visibleReasons(v.Warnings) {
 		if r.Repeats { // the line of the verdict
 			continue
 		}
-		out = append(out, w.paint(yellow, "warning ")+w.reasonText(r))
+		out = append(out, paint(yellow, "warning ")+reasonText(r))
 	}
 	return out
 }
@@ -91,9 +91,9 @@ func visibleReasons(reasons []api.Reason) []api.Reason {
 	return slices.DeleteFunc(slices.Clone(reasons), func(r api.Reason) bool { return r.Whole && r.Rule != "" })
 }
 
-func (w *textWriter) reasonText(r api.Reason) string {
+func reasonText(r api.Reason) string {
 	if r.Code == api.CodeWarning {
-		return w.paint(plain, r.Message)
+		return paint(plain, r.Message)
 	}
-	return w.paint(bold, string(r.Code)) + w.paint(plain, ": "+r.Message)
+	return paint(bold, string(r.Code)) + paint(plain, ": "+r.Message)
 }

@@ -8,7 +8,7 @@ import (
 
 func writeViolations(w *textWriter, l *api.ViolationList) {
 	if w.tree {
-		w.nodes(w.violationNodes(l))
+		w.nodes(violationNodes(l))
 		return
 	}
 	var rows [][]cell
@@ -22,23 +22,20 @@ func writeViolations(w *textWriter, l *api.ViolationList) {
 }
 
 // violationNodes returns equal violations once, with all their paths.
-func (w *textWriter) violationNodes(l *api.ViolationList) *node {
+func violationNodes(l *api.ViolationList) *node {
 	root := &node{}
 	for _, g := range GroupBy(l.Items, func(v *api.Violation) { v.Path, v.Object, v.Field = nil, api.Ref{}, "" }) {
-		top := root.add(w.violationHeading(g[0]))
-		for _, v := range g {
-			top.add(w.paint(plain, api.PathText(v.Path)))
-		}
+		root.add(violationHeading(g[0])).addAll(Texts(g, func(v api.Violation) string { return OneLine(api.PathText(v.Path)) }))
 	}
 	return root
 }
 
-func (w *textWriter) violationHeading(v api.Violation) string {
-	head := w.paint(actionStyle(v.Action), string(v.Action)) + " " + w.paint(bold, fmt.Sprintf("%s of %s", v.Code, v.PolicyKind.Kind))
+func violationHeading(v api.Violation) string {
+	head := paint(actionStyle(v.Action), string(v.Action)) + " " + paint(bold, fmt.Sprintf("%s of %s", v.Code, v.PolicyKind.Kind))
 	if v.Rule != "" {
-		head += " " + w.paint(cyan, v.Rule)
+		head += " " + paint(cyan, v.Rule)
 	}
-	return head + w.paint(plain, ": "+v.Message)
+	return head + paint(plain, ": "+v.Message)
 }
 
 func actionStyle(a api.Action) style {
