@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -41,7 +40,6 @@ func TestVersionSources(t *testing.T) {
 
 func TestLibraries(t *testing.T) {
 	info := read(&debug.BuildInfo{Deps: []*debug.Module{
-		{Path: "github.com/spf13/cobra", Version: "v1.0.0"},
 		{Path: "k8s.io/api", Version: "v0.37.2"},
 		{Path: "k8s.io/client-go", Version: "v0.37.2", Replace: &debug.Module{Path: "example.com/client-go", Version: "v0.0.1"}},
 		{Path: "sigs.k8s.io/gateway-api", Version: "v1.6.3", Replace: &debug.Module{Path: "../gateway-api"}},
@@ -63,7 +61,7 @@ func TestCommandOutput(t *testing.T) {
 	var out bytes.Buffer
 	run := func(args ...string) error {
 		out.Reset()
-		cmd := Command("overrule", cobra.NoArgs)
+		cmd := Command("overrule")
 		cmd.SetOut(&out)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(args)

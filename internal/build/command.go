@@ -11,10 +11,10 @@ import (
 )
 
 // Command returns the command "version" of the program with that name.
-func Command(name string, args cobra.PositionalArgs) *cobra.Command {
+func Command(name string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version of this command and of its libraries", Args: args,
+		Use: "version", Short: "Print the version of this command and of its libraries", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Read().write(cmd.OutOrStdout(), name, format) },
 	}
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", "text", []string{"text", "json"}, "output format: text or json")

@@ -85,7 +85,7 @@ docs/reference.md for flags and metrics.`,
 	cmd.MarkFlagsMutuallyExclusive("audit", "enforcement")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cliflag.Error(err) })
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(uninstallWebhooks(), build.Command("overrule", cobra.NoArgs))
+	cmd.AddCommand(uninstallWebhooks(), build.Command("overrule"))
 	return cmd
 }
 

@@ -38,7 +38,7 @@ type answer struct {
 }
 
 // ask answers a question.
-func (a *app) ask(ctx context.Context, q question) (*answer, error) {
+func (r *reader) ask(ctx context.Context, q question) (*answer, error) {
 	if q.ruleText != "" {
 		name, err := merge.ParseName(q.ruleText)
 		if err != nil {
@@ -48,8 +48,8 @@ func (a *app) ask(ctx context.Context, q question) (*answer, error) {
 	}
 	x := &answer{}
 	var err error
-	if x.query, err = a.query(ctx, q); err != nil {
-		if x.review, err = a.reviewAfter(err, q); err != nil {
+	if x.query, err = r.query(ctx, q); err != nil {
+		if x.review, err = r.reviewAfter(err, q); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +57,7 @@ func (a *app) ask(ctx context.Context, q question) (*answer, error) {
 		return nil, err
 	}
 	if t := x.Truncated; t != nil {
-		a.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
+		r.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)
 	}
 	return x, nil
 }
@@ -86,36 +86,36 @@ func (x *answer) objects() []api.Ref {
 
 // reviewAfter returns the review for a question if the error of the cluster says that the
 // user is not allowed to list it, and if one object of a namespace is named; else the error.
-func (a *app) reviewAfter(cause error, q question) (*review, error) {
+func (r *reader) reviewAfter(cause error, q question) (*review, error) {
 	switch {
 	case !errors.Is(cause, errReadCluster) || !apierrors.IsForbidden(cause):
 		return nil, cause
 	case q.name == "" || q.allNamespaces:
 		return nil, fmt.Errorf("%w; or name an object of one namespace, such as httproute/NAME, to ask Overrule about it", cause)
 	}
-	c, err := a.newCluster(nil)
+	c, err := r.newCluster(nil)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.newReview(q)
+	out, err := c.newReview(q)
 	if err != nil {
 		return nil, fmt.Errorf("%w (the rights to list the cluster are missing, too: %w)", err, cause)
 	}
-	a.infof("note: you are not allowed to list the objects of all namespaces; asked Overrule in namespace %s: values of policies that you are not allowed to read are redacted", r.namespace)
-	return r, nil
+	r.infof("note: you are not allowed to list the objects of all namespaces; asked Overrule in namespace %s: values of policies that you are not allowed to read are redacted", out.namespace)
+	return out, nil
 }
 
 // note prints what is to be known besides an answer: the owners of policies, or the
 // controllers that are not known if the answer has anything.
-func (x *answer) note(a *app, any bool) {
+func (x *answer) note(t *terminal, any bool) {
 	if x.review == nil {
 		if any {
-			a.warnControllers(x.query.view)
+			t.warnControllers(x.query.view)
 		}
 		return
 	}
 	if others := otherOwners(x.ReviewStatus, x.review.namespace); len(others) > 0 {
-		a.infof("note: to change what policies of other namespaces set here, ask their owners: %s", strings.Join(others, ", "))
+		t.infof("note: to change what policies of other namespaces set here, ask their owners: %s", strings.Join(others, ", "))
 	}
 }
 

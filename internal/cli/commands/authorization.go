@@ -21,15 +21,15 @@ import (
 // their rights come from the API server. With manifests no one is allowed to
 // unless --may-override is set, and the user is that of --as or nil. Commands
 // that deny nothing send no access reviews.
-func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Permissions, *authenticationv1.UserInfo, error) {
+func (r *reader) authorization(ctx context.Context, s *source, f changeFlags) (guard.Permissions, *authenticationv1.UserInfo, error) {
 	if s.set != nil || !f.checkRights {
 		var fixed guard.Permissions = rights.Fixed(f.mayOverride || !f.checkRights, s.resource)
 		if len(f.against)+len(f.revisions.from) > 0 {
 			fixed = approvable{fixed}
 		}
-		return fixed, a.impersonatedUser(), nil
+		return fixed, r.impersonatedUser(), nil
 	}
-	config, err := a.clusterConfig()
+	config, err := r.clusterConfig()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,7 +37,7 @@ func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guar
 	if err != nil {
 		return nil, nil, fmt.Errorf("create client: %w", err)
 	}
-	return rights.Self(client, a.resource), a.currentUser(ctx, config), nil
+	return rights.Self(client, r.resource), r.currentUser(ctx, config), nil
 }
 
 // approvable is the right to remove overrides of a command with the flag --may-override: a
@@ -54,14 +54,14 @@ func (r approvable) Check(policy api.Ref) string {
 // currentUser returns the user of the kubeconfig, or nil with a warning if the
 // API server does not report it: only constraints that read request.userInfo
 // need it.
-func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
+func (r *reader) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
 	review := &authenticationv1.SelfSubjectReview{}
 	client, err := authenticationv1client.NewForConfig(config)
 	if err == nil {
 		review, err = client.SelfSubjectReviews().Create(ctx, review, metav1.CreateOptions{})
 	}
 	if err != nil {
-		a.warnf("cannot determine the current user, evaluating constraints without request.userInfo: %v", err)
+		r.warnf("cannot determine the current user, evaluating constraints without request.userInfo: %v", err)
 		return nil
 	}
 	return &review.Status.UserInfo
@@ -69,12 +69,12 @@ func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticat
 
 // impersonatedUser returns the user of --as, --as-uid and --as-group, nil
 // without --as.
-func (a *app) impersonatedUser() *authenticationv1.UserInfo {
-	if *a.config.Impersonate == "" {
+func (c *connection) impersonatedUser() *authenticationv1.UserInfo {
+	if *c.config.Impersonate == "" {
 		return nil
 	}
 	return &authenticationv1.UserInfo{
-		Username: *a.config.Impersonate, UID: *a.config.ImpersonateUID, Groups: *a.config.ImpersonateGroup,
+		Username: *c.config.Impersonate, UID: *c.config.ImpersonateUID, Groups: *c.config.ImpersonateGroup,
 	}
 }
 
@@ -89,8 +89,8 @@ func (s *source) resource(kind api.PolicyKind) (group, plural string) {
 
 // resource returns the group and the plural name of a kind from the cluster's
 // discovery, or empty strings if it has no such kind.
-func (a *app) resource(kind api.PolicyKind) (group, plural string) {
-	mapper, err := a.config.ToRESTMapper()
+func (c *connection) resource(kind api.PolicyKind) (group, plural string) {
+	mapper, err := c.config.ToRESTMapper()
 	if err != nil {
 		return "", ""
 	}

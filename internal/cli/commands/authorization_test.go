@@ -68,10 +68,10 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Sheep, plural: flock
 // server.
 func runAsUser(t *testing.T, s *reviewer, stdin string, args ...string) result {
 	t.Helper()
-	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
+	a := &app{reader: reader{connection: connection{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), nil, nil
-	}}
+	}}}}
 	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 

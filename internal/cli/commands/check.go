@@ -13,10 +13,14 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-func (a *app) checkCommand() *cobra.Command {
-	var flags changeFlags
-	var out reportFlags
-	var enforcement guard.Enforcement
+// checkOptions are those of check.
+type checkOptions struct {
+	changeOptions
+	enforcement guard.Enforcement
+}
+
+func checkCommand(a *app) *cobra.Command {
+	o := checkOptions{changeOptions: changeOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:        "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
 		Short:      "Check whether a change would be admitted",
@@ -48,35 +52,32 @@ read request.userInfo.`,
 
   # Check which overrides the deletion of a namespace would remove
   kubectl overrule check --delete -f namespace.yaml --blast-radius-limit 10`,
-		Args: withUsage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, out, enforcement) },
 	}
-	flags.add(cmd)
-	a.addReportFlags(cmd, &out, reportFormats)
-	out.addFailOn(cmd, "if a change is denied (deny), also if it returns a warning (warn), or never")
-	flags.checkRights = true
-	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "what to do about findings that deny: deny, or warn or audit to allow the change and print what would be denied")
-	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "deny a change that affects more paths of a policy kind than this without acknowledgement; 0 means no limit")
-	cmd.Flags().IntVar(&flags.maxMatches, "max-matches", guard.DefaultMatchLimit, "deny a route with which its namespace has more matches than this on one hostname of a Gateway, ListenerSet or Service, or ten times as many paths at one Gateway; 0 means no limit")
+	o.add(cmd, reportFormats, o.check)
+	o.out.addFailOn(cmd, "if a change is denied (deny), also if it returns a warning (warn), or never")
+	o.checkRights = true
+	cliflag.EnumVar(cmd.Flags(), &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "what to do about findings that deny: deny, or warn or audit to allow the change and print what would be denied")
+	cmd.Flags().IntVar(&o.blastRadius, "blast-radius-limit", 0, "deny a change that affects more paths of a policy kind than this without acknowledgement; 0 means no limit")
+	cmd.Flags().IntVar(&o.maxMatches, "max-matches", guard.DefaultMatchLimit, "deny a route with which its namespace has more matches than this on one hostname of a Gateway, ListenerSet or Service, or ten times as many paths at one Gateway; 0 means no limit")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enforcement guard.Enforcement) error {
-	c, err := a.readChange(ctx, flags)
+func (o *checkOptions) check(ctx context.Context) error {
+	c, err := o.readChange(ctx, o.changeFlags)
 	if err != nil {
-		return a.checkOnCluster(ctx, err, c, out)
+		return o.checkOnCluster(ctx, err, c)
 	}
-	steps, shown, err := a.evaluateCheck(ctx, c, enforcement, out.showsChanges())
+	steps, shown, err := o.evaluateCheck(ctx, c)
 	if err != nil {
 		return err
 	}
 	verdicts := []api.Verdict{}
 	for _, e := range steps {
-		verdicts = append(verdicts, e.decision.Verdict(enforcement))
+		verdicts = append(verdicts, e.decision.Verdict(o.enforcement))
 	}
-	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
+	return o.writeVerdicts(verdicts, func(b *reportBuilder) {
 		severity := report.Error
-		if !enforcement.Denies() {
+		if !o.enforcement.Denies() {
 			severity = report.Warning
 		}
 		for i, e := range steps {
@@ -88,42 +89,39 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 
 // evaluateCheck evaluates a change. If changes of effective policies are shown, they are
 // those as if it were allowed: shown are the steps for that.
-func (a *app) evaluateCheck(ctx context.Context, c *change, enforcement guard.Enforcement, showsChanges bool) (steps, shown []evaluatedStep, err error) {
-	if steps, err = a.evaluate(ctx, c, enforcement.Allows); err != nil {
+func (o *checkOptions) evaluateCheck(ctx context.Context, c *change) (steps, shown []evaluatedStep, err error) {
+	if steps, err = o.evaluate(ctx, c, o.enforcement.Allows); err != nil {
 		return nil, nil, err
 	}
-	denied := func(e evaluatedStep) bool { return !enforcement.Allows(e.decision) }
-	if !showsChanges || !slices.ContainsFunc(steps, denied) {
+	denied := func(e evaluatedStep) bool { return !o.enforcement.Allows(e.decision) }
+	if !o.out.showsChanges() || !slices.ContainsFunc(steps, denied) {
 		return steps, steps, nil
 	}
-	if shown, err = a.evaluateAsAllowed(ctx, c); err != nil {
-		if a.redact {
+	if shown, err = o.evaluateAsAllowed(ctx, c); err != nil {
+		if o.redact {
 			err = withoutDetails(err)
 		}
-		a.warnf("the report shows each denied object as if it were allowed alone: %v", err)
+		o.warnf("the report shows each denied object as if it were allowed alone: %v", err)
 		shown = steps
 	}
 	return steps, shown, nil
 }
 
-// writeVerdicts writes the result of check, and returns errDenied if it fails. fill adds
+// writeVerdicts writes the result of check, and returns errNegative if it fails. fill adds
 // what a report has.
-func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*reportBuilder)) error {
+func (o *changeOptions) writeVerdicts(verdicts []api.Verdict, fill func(*reportBuilder)) error {
 	denied, warned := false, false
 	for i := range verdicts {
 		v := &verdicts[i]
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
 		for j := range v.Warnings {
-			v.Warnings[j].Repeats = v.Warnings[j].Repeats && out.failOn != failOnWarn // else why the command fails would not be shown
+			v.Warnings[j].Repeats = v.Warnings[j].Repeats && o.out.failOn != failOnWarn // else why the command fails would not be shown
 		}
 	}
 	show := func(p printers.Printer) error { return p.Verdicts(verdicts) }
-	if err := a.writeResult("check", &out, show, fill); err != nil {
+	if err := o.out.write(&o.terminal, "check", show, fill); err != nil {
 		return err
 	}
-	if out.failOn.fails(denied, warned) {
-		return errDenied
-	}
-	return nil
+	return o.out.failOn.result(denied, warned)
 }

@@ -11,11 +11,14 @@ import (
 	metaunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // storedObjects are the undecoded objects of a cluster.
@@ -27,11 +30,22 @@ type storedObjects interface {
 	list(ctx context.Context, kind api.PolicyKind, namespace string) ([]map[string]any, error)
 }
 
-func (a *app) storedObjects() (storedObjects, error) {
-	if a.stored != nil {
-		return a.stored, nil
+// connection leads to the cluster of the kubeconfig.
+type connection struct {
+	config *genericclioptions.ConfigFlags
+	// list lists the objects of a cluster.
+	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
+	// listProfiles lists the profiles in effect on a cluster.
+	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
+	// stored are the undecoded objects of a cluster; nil means those of the kubeconfig's.
+	stored storedObjects
+}
+
+func (c *connection) storedObjects() (storedObjects, error) {
+	if c.stored != nil {
+		return c.stored, nil
 	}
-	return a.newCluster(nil)
+	return c.newCluster(nil)
 }
 
 // isAbsent reports whether an error says that an object or its kind does not exist.
@@ -39,7 +53,6 @@ func isAbsent(err error) bool { return apierrors.IsNotFound(err) || errors.Is(er
 
 // cluster is a cluster, with the rights of the user.
 type cluster struct {
-	app       *app
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
 	namespace string
@@ -47,24 +60,24 @@ type cluster struct {
 
 // newCluster returns the cluster of the kubeconfig. Its warnings go to a handler, nil for
 // none.
-func (a *app) newCluster(warnings rest.WarningHandler) (*cluster, error) {
-	config, err := a.clusterConfig()
+func (c *connection) newCluster(warnings rest.WarningHandler) (*cluster, error) {
+	config, err := c.clusterConfig()
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
 	config.WarningHandler = warnings
-	c := &cluster{app: a}
-	if c.client, err = dynamic.NewForConfig(config); err != nil {
+	out := &cluster{}
+	if out.client, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}
-	if c.mapper, err = a.config.ToRESTMapper(); err != nil {
+	if out.mapper, err = c.config.ToRESTMapper(); err != nil {
 		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
-	if c.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+	if out.namespace, _, err = c.config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
-	return c, nil
+	return out, nil
 }
 
 // resource returns the resource of a kind, in a namespace if it has one. The error is

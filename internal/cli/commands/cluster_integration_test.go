@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -32,7 +31,7 @@ var overriders = append([]rbacv1.PolicyRule{
 // runAs runs a command with the kubeconfig of a user.
 func runAs(t *testing.T, u *env.User, stdin string, args ...string) result {
 	t.Helper()
-	a := &app{list: cache.List, listProfiles: cache.ListProfiles}
+	a := &app{reader: reader{connection: connection{list: cache.List, listProfiles: cache.ListProfiles}}}
 	return a.exec(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 
@@ -81,7 +80,8 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 
 func testUser(t *testing.T, reader *env.User) {
 	var stderr bytes.Buffer
-	a := &app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}
+	var a app
+	a.ErrOut = &stderr
 	user := a.currentUser(t.Context(), reader.Config)
 	require.NotNil(t, user, stderr.String())
 	assert.Equal(t, "reader", user.Username)

@@ -30,7 +30,7 @@ func (w *warningList) HandleWarningHeader(code int, _, text string) {
 // checkOnCluster has the API server check a change by dry runs, for users who are not
 // allowed to list the cluster: err is the error of the attempt. It returns err if that is
 // not why it failed.
-func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, out reportFlags) error {
+func (o *changeOptions) checkOnCluster(ctx context.Context, err error, unlisted *change) error {
 	if unlisted == nil || unlisted.set == nil || !apierrors.IsForbidden(err) || len(unlisted.flags.against) > 0 {
 		return err
 	}
@@ -38,29 +38,32 @@ func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, o
 		return fmt.Errorf("%w (--blast-radius-limit requires the right to list the cluster)", err)
 	}
 	var warnings warningList
-	c, err := a.newCluster(&warnings)
+	c, err := o.newCluster(&warnings)
 	if err != nil {
 		return err
 	}
-	if err := c.probe(ctx); err != nil {
+	if err := c.probe(ctx, &o.terminal); err != nil {
 		return err
 	}
 	kinds := manifest.NewKinds(nil)
-	a.infof("note: you are not allowed to list the objects of all namespaces; the API server evaluates each object in a dry run of its own, and paths are not counted")
+	o.infof("note: you are not allowed to list the objects of all namespaces; the API server evaluates each object in a dry run of its own, and paths are not counted")
 	verdicts := []api.Verdict{}
-	for _, o := range unlisted.set.Objects {
+	for _, object := range unlisted.set.Objects {
 		warnings = nil
-		v, err := c.dryRun(ctx, o, o.Ref(kinds, c.namespace), unlisted.flags.remove)
+		v, err := c.dryRun(ctx, object, object.Ref(kinds, c.namespace), unlisted.flags.remove)
 		if err != nil {
-			return err
+			if o.redact {
+				err = withoutDetails(err)
+			}
+			return fmt.Errorf("dry run of %s of %s: %w", v.Operation, v.Object, err)
 		}
-		if v.Warnings = warnings; a.redact {
+		if v.Warnings = warnings; o.redact {
 			redactReasons(v.Reasons)
 			redactReasons(v.Warnings)
 		}
 		verdicts = append(verdicts, v)
 	}
-	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
+	return o.writeVerdicts(verdicts, func(b *reportBuilder) {
 		for i, v := range verdicts {
 			b.addVerdict(v, report.Error, unlisted.set.Objects[i], nil)
 		}
@@ -69,7 +72,7 @@ func (a *app) checkOnCluster(ctx context.Context, err error, unlisted *change, o
 
 // probe asks about an object that does not exist, and returns an error if Overrule does
 // not answer: then a dry run is not evaluated either.
-func (c *cluster) probe(ctx context.Context) error {
+func (c *cluster) probe(ctx context.Context, t *terminal) error {
 	r := &review{cluster: c, namespace: c.namespace}
 	r.spec.Object = api.ReviewObject{Group: api.GatewayGroup, Kind: gateway.KindGateway, Name: "kubectl-overrule"}
 	_, err := r.answer(ctx)
@@ -77,7 +80,7 @@ func (c *cluster) probe(ctx context.Context) error {
 	case errors.Is(err, errNoAnswer), errors.Is(err, errNoReviews):
 		return err
 	case err != nil && !errors.Is(err, errNotFound):
-		c.app.warnf("cannot determine whether Overrule runs: %v", err)
+		t.warnf("cannot determine whether Overrule runs: %v", err)
 	}
 	return nil
 }
@@ -90,10 +93,7 @@ func (c *cluster) dryRun(ctx context.Context, o *manifest.Object, ref api.Ref, r
 	if v.Allowed || len(v.Reasons) > 0 {
 		return v, nil
 	}
-	if c.app.redact {
-		err = withoutDetails(err)
-	}
-	return v, fmt.Errorf("dry run of %s of %s: %w", operation, ref, err)
+	return v, err
 }
 
 func (c *cluster) write(ctx context.Context, object *metaunstructured.Unstructured, ref api.Ref, remove bool) (operation string, err error) {

@@ -66,14 +66,14 @@ func TestCheckConstraints(t *testing.T) {
 // and constraints.
 func constrainedCluster(t *testing.T, constraints string) *app {
 	t.Helper()
-	return &app{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
+	return &app{reader: reader{connection: connection{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		set, err := manifest.Read([]string{demo + "cluster.yaml", write(t, "c.yaml", constraints)}, nil)
 		require.NoError(t, err)
 		kinds := manifest.NewKinds(nil)
 		v, err := set.View(kinds, "default")
 		require.NoError(t, err)
 		return v.WithKinds(slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Group != "kuadrant.io" })), nil, nil
-	}}
+	}}}}
 }
 
 // On a cluster, request.userInfo is the user of the kubeconfig.

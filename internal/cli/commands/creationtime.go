@@ -27,7 +27,7 @@ const maxOrdered = 10_000
 
 // warnOrderByName prints that policies of one target are ordered by name, since they have no
 // creation time, where their order makes a difference, with the first two of them.
-func (a *app) warnOrderByName(v *snapshot.View) {
+func (t *terminal) warnOrderByName(v *snapshot.View) {
 	n, first, compared := 0, "", 0
 	for _, k := range v.Kinds() {
 		for p := range v.Policies(k.Ref()) {
@@ -52,9 +52,9 @@ func (a *app) warnOrderByName(v *snapshot.View) {
 	}
 	switch {
 	case n == 1:
-		a.warnf("%s: neither has a creationTimestamp, and on a cluster the older one is first", first)
+		t.warnf("%s: neither has a creationTimestamp, and on a cluster the older one is first", first)
 	case n > 1:
-		a.warnf("%s, as in %s%d more pairs of policies: they have no creationTimestamp, and on a cluster the older one is first", first, bound, n-1)
+		t.warnf("%s, as in %s%d more pairs of policies: they have no creationTimestamp, and on a cluster the older one is first", first, bound, n-1)
 	}
 }
 

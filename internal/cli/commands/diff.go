@@ -15,9 +15,8 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-func (a *app) diffCommand() *cobra.Command {
-	var flags changeFlags
-	var out reportFlags
+func diffCommand(a *app) *cobra.Command {
+	o := changeOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "diff (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
 		Short: "Show how a change would alter effective policies",
@@ -37,21 +36,18 @@ and each path is shown once, as it was before the change and as it is after it.`
 
   # Show the difference between two revisions, for a comment on a pull request
   kubectl overrule diff --from base/manifests --to head/manifests -o markdown`,
-		Args: withUsage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags, out) },
 	}
-	flags.add(cmd)
-	a.addReportFlags(cmd, &out, changeFormats)
+	o.add(cmd, changeFormats, o.diff)
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) error {
-	c, err := a.readChange(ctx, flags)
+func (o *changeOptions) diff(ctx context.Context) error {
+	c, err := o.readChange(ctx, o.changeFlags)
 	if err != nil {
-		out.failOn = failOnNever // diff denies nothing; what the change alters is not known
-		return a.checkOnCluster(ctx, err, c, out)
+		o.out.failOn = failOnNever // diff denies nothing; what the change alters is not known
+		return o.checkOnCluster(ctx, err, c)
 	}
-	steps, err := a.evaluate(ctx, c, allowsAll)
+	steps, err := o.evaluate(ctx, c, allowsAll)
 	if err != nil {
 		return err
 	}
@@ -60,7 +56,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	var objects []api.Verdict
 	var cut []error
 	for _, e := range steps {
-		a.warnSchemaFindings(e.decision)
+		o.warnSchemaFindings(e.decision)
 		objects = append(objects, e.decision.Verdict(guard.EnforceDeny))
 		items = append(items, e.differences()...)
 		for _, f := range e.decision.Denials {
@@ -72,11 +68,11 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if err := errors.Join(cut...); err != nil {
 		return err
 	}
-	if flags.revisions.isSet() {
+	if o.revisions.isSet() {
 		items = net.items()
 	}
 	show := func(p printers.Printer) error { return p.Changes(items, objects) }
-	return a.writeResult("diff", &out, show, func(b *reportBuilder) {
+	return o.out.write(&o.terminal, "diff", show, func(b *reportBuilder) {
 		b.addManifestFindings(steps)
 		b.addChanges(net)
 	})

@@ -3,6 +3,7 @@
 // The files, by the question that they answer:
 //
 //   - run, root: exit codes, and the list of commands
+//   - terminal: where a command reads and writes, and what it has said
 //   - check, diff, effective, explain, graph, outcome, profiles, reach, render, ui,
 //     violations: a command each
 //   - source, cluster, unread: the objects, from manifests or a cluster, and what cannot be

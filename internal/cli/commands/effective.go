@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/explain"
 )
 
-func (a *app) effectiveCommand() *cobra.Command {
+func effectiveCommand(a *app) *cobra.Command {
 	var q question
 	var allPaths, withoutPolicy bool
 	cmd := &cobra.Command{
@@ -51,19 +51,15 @@ and those of --kind. --without shows only these paths.
 
   # Show what holds for a request from a pod in namespace web to a Service in the mesh
   kubectl overrule effective --request http://cart.shop/items --client-namespace web`,
-		Args: withUsage(q.request.args(q.objectArgs(false, false))),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.effective(cmd.Context(), q, allPaths, withoutPolicy)
-		},
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(false, false), func(ctx context.Context) error { return showEffective(ctx, a, q, allPaths, withoutPolicy) })
 	q.request.add(cmd)
 	cmd.Flags().BoolVar(&allPaths, "all-paths", false, "also show paths without a policy")
 	cmd.Flags().BoolVar(&withoutPolicy, "without", false, "show only paths without a policy")
 	return cmd
 }
 
-func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy bool) error {
+func showEffective(ctx context.Context, a *app, q question, allPaths, withoutPolicy bool) error {
 	if !withoutPolicy {
 		q.parts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes}
 	}
@@ -81,7 +77,7 @@ func (a *app) effective(ctx context.Context, q question, allPaths, withoutPolicy
 			return err
 		}
 	}
-	x.note(a, found)
+	x.note(&a.terminal, found)
 	switch {
 	case x.served() != nil:
 	case withoutPolicy:

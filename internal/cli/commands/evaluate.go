@@ -12,6 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 )
@@ -32,7 +33,18 @@ type changeFlags struct {
 	checkRights bool
 }
 
-func (f *changeFlags) add(cmd *cobra.Command) {
+// changeOptions are those of check and diff.
+type changeOptions struct {
+	*app
+	changeFlags
+	out reportFlags
+}
+
+// add adds the flags to a command without arguments, which run runs.
+func (o *changeOptions) add(cmd *cobra.Command, formats []printers.Format, run func(context.Context) error) {
+	cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }
+	o.out.add(cmd, &o.redact, formats)
+	f := &o.changeFlags
 	pathsFlag(cmd, &f.paths, "manifests with the change")
 	cmd.Flags().StringArrayVar(&f.revisions.from, "from", nil, "with --to: the change is the difference between these manifests and those of --to (repeatable)")
 	cmd.Flags().StringArrayVar(&f.revisions.to, "to", nil, "with --from: the manifests after the change (repeatable)")
@@ -134,19 +146,19 @@ func newChange(f changeFlags, s *source, set *manifest.Set) *change {
 
 // readChange reads the change of the flags. If what it is applied to cannot be read, the
 // change has no source and no steps.
-func (a *app) readChange(ctx context.Context, f changeFlags) (*change, error) {
+func (r *reader) readChange(ctx context.Context, f changeFlags) (*change, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	if f.revisions.isSet() {
-		s, steps, err := a.readRevisions(ctx, f.revisions)
+		s, steps, err := r.readRevisions(ctx, f.revisions)
 		return &change{flags: f, source: s, steps: steps}, err
 	}
-	set, err := a.readManifests(f.paths)
+	set, err := r.readManifests(f.paths)
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
-	s, err := a.loadSource(ctx, f.against)
+	s, err := r.loadSource(ctx, f.against)
 	if err != nil {
 		return &change{flags: f, set: set}, err
 	}

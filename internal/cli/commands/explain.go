@@ -9,7 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+func explainCommand(a *app) *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [RULE]",
@@ -38,21 +38,19 @@ decides that another rule precedes each.`,
 
   # Explain which rule of which route serves a request, and which policies hold there
   kubectl overrule explain --request 'POST https://shop.example.com/cart' --gateway infra/edge`,
-		Args: withUsage(q.request.args(q.objectArgs(true, true))),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.explain(cmd.Context(), q) },
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(true, true), func(ctx context.Context) error { return showExplanations(ctx, a, q) })
 	q.request.add(cmd)
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, q question) error {
+func showExplanations(ctx context.Context, a *app, q question) error {
 	q.parts = []api.ReviewPart{api.ReviewExplanations}
 	x, err := a.ask(ctx, q)
 	if err != nil {
 		return err
 	}
-	x.note(a, len(x.Explanations) > 0)
+	x.note(&a.terminal, len(x.Explanations) > 0)
 	if len(x.Explanations) == 0 && x.Message == "" && x.served() == nil {
 		a.infof("no effective policies found for the request")
 	}

@@ -24,7 +24,7 @@ const (
 	formatSVG     = "svg"
 )
 
-func (a *app) graphCommand() *cobra.Command {
+func graphCommand(a *app) *cobra.Command {
 	var q question
 	var format string
 	cmd := &cobra.Command{
@@ -50,16 +50,14 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 
   # Draw one kind of policies by Graphviz
   kubectl overrule graph -A --kind AuthPolicy -o dot | dot -Tpdf > policies.pdf`,
-		Args: withUsage(q.objectArgs(false, false)),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.graph(cmd.Context(), q, format) },
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(false, false), func(ctx context.Context) error { return drawGraph(ctx, a, q, format) })
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", formatMermaid,
 		[]string{formatMermaid, formatDOT, formatSVG}, "output format: mermaid, dot or svg")
 	return cmd
 }
 
-func (a *app) graph(ctx context.Context, q question, format string) error {
+func drawGraph(ctx context.Context, a *app, q question, format string) error {
 	q.parts = graphParts
 	x, err := a.ask(ctx, q)
 	if err != nil {

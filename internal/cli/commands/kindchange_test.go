@@ -150,7 +150,7 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error,
 	t.Helper()
 	lists := 0
 	s := startReviewer(t, true)
-	a := &app{
+	a := &app{reader: reader{connection: connection{
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
@@ -172,7 +172,7 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error,
 			}
 			return []map[string]any{o}, nil
 		}},
-	}
+	}}}
 	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 

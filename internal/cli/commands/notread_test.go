@@ -90,9 +90,9 @@ func TestRequestNeedsWhatRoutesIt(t *testing.T) {
 		request, mesh := strings.CutSuffix(request, " -")
 		for resource := range strings.FieldsSeq("namespaces services gatewayclasses referencegrants listenersets xlistenersets tlsroutes tcproutes udproutes authpolicies") {
 			problem := cache.Problem{Resource: resource + ".example.com", Err: apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))}
-			a := &app{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
+			a := &app{reader: reader{connection: connection{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 				return clusterView(t, nil), []cache.Problem{problem}, nil
-			}}
+			}}}}
 			args := []string{"effective", "--request", request, "--kubeconfig", kubeconfig}
 			if mesh {
 				args = append(args, "--client-namespace", "app")

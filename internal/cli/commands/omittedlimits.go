@@ -11,11 +11,11 @@ import (
 
 // reportOmitted prints the limits that the rendered documents omit, and what the
 // documents cannot express.
-func (a *app) reportOmitted(ctx context.Context, q *query, found *renderedLimits) error {
+func (t *terminal) reportOmitted(ctx context.Context, q *query, found *renderedLimits) error {
 	if len(found.byEntryPoint) == 0 {
-		a.infof("no limits to render: no limit in the format of the RFC is bound to a rule on these paths")
+		t.infof("no limits to render: no limit in the format of the RFC is bound to a rule on these paths")
 	}
-	if err := a.reportInactivePolicies(ctx, q); err != nil {
+	if err := t.reportInactivePolicies(ctx, q); err != nil {
 		return err
 	}
 	for unrecognized := sortedLimits(found.unrecognized); len(unrecognized) > 0; {
@@ -23,38 +23,38 @@ func (a *app) reportOmitted(ctx context.Context, q *query, found *renderedLimits
 		for len(unrecognized) > 0 && unrecognized[0].policy == policy {
 			rules, unrecognized = append(rules, unrecognized[0].rule), unrecognized[1:]
 		}
-		a.infof("omitted: %s of %s: not in the format of the RFC (rates with a unit); it remains in effect", strings.Join(rules, ", "), policy)
+		t.infof("omitted: %s of %s: not in the format of the RFC (rates with a unit); it remains in effect", strings.Join(rules, ", "), policy)
 	}
 	for _, l := range slices.SortedFunc(maps.Keys(found.limits), compareLimits) {
-		a.reportLimit(l, found.limits[l])
+		t.reportLimit(l, found.limits[l])
 	}
 	for _, at := range found.bound.conflicts() {
-		a.warnf("%s: different listeners bind different limits to the rule, which the documents cannot express", at)
+		t.warnf("%s: different listeners bind different limits to the rule, which the documents cannot express", at)
 	}
 	for _, gate := range sortedLimits(found.gates) {
-		a.warnf("%s decides whether the limits apply, which the documents cannot express", gate)
+		t.warnf("%s decides whether the limits apply, which the documents cannot express", gate)
 	}
 	return nil
 }
 
 // reportLimit prints why a limit is bound to no rule, or which of its selectors
 // no gateway sets.
-func (a *app) reportLimit(l limitRef, f *limitStatus) {
+func (t *terminal) reportLimit(l limitRef, f *limitStatus) {
 	switch {
 	case f.bound && len(f.unsetSelectors) > 0:
-		a.warnf("%s uses %s, which no gateway action sets: requests may not be counted", l, strings.Join(f.unsetSelectors, ", "))
+		t.warnf("%s uses %s, which no gateway action sets: requests may not be counted", l, strings.Join(f.unsetSelectors, ", "))
 	case f.bound:
 	case len(f.shadowedBy) > 0:
 		by := printers.Texts(sortedLimits(f.shadowedBy), limitRef.String)
-		a.infof("omitted: %s: not bound to any rule: shadowed by %s", l, strings.Join(by, ", "))
+		t.infof("omitted: %s: not bound to any rule: shadowed by %s", l, strings.Join(by, ", "))
 	default:
-		a.infof("omitted: %s: not bound to any rule: its triggers match none", l)
+		t.infof("omitted: %s: not bound to any rule: its triggers match none", l)
 	}
 }
 
 // reportInactivePolicies prints the policies of the query that are not in effect,
 // and why.
-func (a *app) reportInactivePolicies(ctx context.Context, q *query) error {
+func (t *terminal) reportInactivePolicies(ctx context.Context, q *query) error {
 	policies := q.NamedPolicies()
 	if len(policies) == 0 {
 		q.AddTargeting(policies)
@@ -70,7 +70,7 @@ func (a *app) reportInactivePolicies(ctx context.Context, q *query) error {
 	}
 	for _, o := range outcomes {
 		if o.Message != "" {
-			a.infof("omitted: %s is %s: %s", o.Policy, o.State, strings.ReplaceAll(o.Message, "\n", "; "))
+			t.infof("omitted: %s is %s: %s", o.Policy, o.State, strings.ReplaceAll(o.Message, "\n", "; "))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func (a *app) outcomeCommand() *cobra.Command {
+func outcomeCommand(a *app) *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
 		Use:   "outcome [KIND/NAME]",
@@ -23,14 +23,12 @@ policies are shown, or with -n those in a namespace.`,
 
   # Show the outcomes of all RateLimitPolicies in a namespace
   kubectl overrule outcome -n app --kind RateLimitPolicy`,
-		Args: withUsage(q.objectArgs(false, false)),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.outcome(cmd.Context(), q) },
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(false, false), func(ctx context.Context) error { return showOutcomes(ctx, a, q) })
 	return cmd
 }
 
-func (a *app) outcome(ctx context.Context, q question) error {
+func showOutcomes(ctx context.Context, a *app, q question) error {
 	q.parts = []api.ReviewPart{api.ReviewOutcomes}
 	x, err := a.ask(ctx, q)
 	if err != nil {
@@ -48,7 +46,7 @@ func (a *app) outcome(ctx context.Context, q question) error {
 			return fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", ref)
 		}
 	}
-	x.note(a, len(x.Outcomes) > 0)
+	x.note(&a.terminal, len(x.Outcomes) > 0)
 	if len(x.Outcomes) == 0 {
 		a.infof("no policies found")
 	}

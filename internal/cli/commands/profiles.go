@@ -15,14 +15,15 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// profileFlags are the flags of the profiles command.
-type profileFlags struct {
+// profileOptions are those of the profiles command.
+type profileOptions struct {
+	*app
 	paths       []string
 	all, export bool
 }
 
-func (a *app) profilesCommand() *cobra.Command {
-	var flags profileFlags
+func profilesCommand(a *app) *cobra.Command {
+	o := profileOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "profiles [KIND]",
 		Short: "Show the profiles of policy kinds",
@@ -45,19 +46,19 @@ it to replace the one in effect.`,
 
   # Export the profile of a kind in order to change it
   kubectl overrule profiles AuthPolicy -o yaml --export > authpolicy-profile.yaml`,
-		Args: withUsage(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.profiles(cmd.Context(), flags, args) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), args) },
 	}
-	pathsFlag(cmd, &flags.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVar(&flags.all, "all", false, "also show kinds that are not installed")
-	cmd.Flags().BoolVar(&flags.export, "export", false, "print the profile as the manifest of a PolicyProfile")
+	pathsFlag(cmd, &o.paths, "read these manifests instead of the cluster")
+	cmd.Flags().BoolVar(&o.all, "all", false, "also show kinds that are not installed")
+	cmd.Flags().BoolVar(&o.export, "export", false, "print the profile as the manifest of a PolicyProfile")
 	return cmd
 }
 
-func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
-	items, s, err := a.profilesInForce(ctx, flags.paths)
-	if err != nil && flags.export && len(flags.paths) == 0 && len(args) > 0 {
-		return a.exportBuiltin(args[0], err)
+func (o *profileOptions) show(ctx context.Context, args []string) error {
+	items, s, err := o.inForce(ctx)
+	if err != nil && o.export && len(o.paths) == 0 && len(args) > 0 {
+		return o.exportBuiltin(args[0], err)
 	}
 	if err != nil {
 		return err
@@ -68,54 +69,53 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 		if shown, err = profilesOfKind(s, items, args[0]); err != nil {
 			return err
 		}
-	case !flags.all:
+	case !o.all:
 		shown = slices.DeleteFunc(slices.Clone(items), func(p api.ProfileInForce) bool { return !s.hasProfiled(p) })
 	}
 	switch {
-	case !flags.export:
-		err = a.printer().Profiles(shown)
+	case !o.export:
+		err = o.printer().Profiles(shown)
 	case len(args) == 0 || len(shown) != 1:
 		return errors.New("invalid --export: requires exactly one kind; specify KIND, or KIND.GROUP if several groups have it")
 	default:
-		return a.printer().Manifest(exportedManifest(s, shown[0]))
+		return o.printer().Manifest(exportedManifest(s, shown[0]))
 	}
 	if hidden := len(items) - len(shown); err == nil && len(args) == 0 && hidden > 0 {
-		a.infof("%d more policy kinds have a profile but are not installed; use --all to show them", hidden)
+		o.infof("%d more policy kinds have a profile but are not installed; use --all to show them", hidden)
 	}
 	return err
 }
 
 // exportBuiltin exports the built-in profile of a kind if the cluster cannot be
 // read because of readErr.
-func (a *app) exportBuiltin(word string, readErr error) error {
+func (o *profileOptions) exportBuiltin(word string, readErr error) error {
 	s := &source{kinds: manifest.NewKinds(nil)}
 	items, err := profilesOfKind(s, s.kinds.InForce(), word)
 	if err != nil || len(items) != 1 {
 		return readErr
 	}
-	a.warnf("cannot read the cluster, exporting the built-in profile, which may not be the one in effect: %v", readErr)
-	return a.printer().Manifest(exportedManifest(s, items[0]))
+	o.warnf("cannot read the cluster, exporting the built-in profile, which may not be the one in effect: %v", readErr)
+	return o.printer().Manifest(exportedManifest(s, items[0]))
 }
 
-// profilesInForce returns the profiles in effect on the cluster or, with paths,
-// in the manifests.
-func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *source, error) {
-	if len(paths) > 0 {
-		s, err := a.loadSource(ctx, paths)
+// inForce returns the profiles in effect on the cluster or, with paths, in the manifests.
+func (o *profileOptions) inForce(ctx context.Context) ([]api.ProfileInForce, *source, error) {
+	if len(o.paths) > 0 {
+		s, err := o.loadSource(ctx, o.paths)
 		if err != nil {
 			return nil, nil, err
 		}
 		return s.kinds.InForce(), s, nil
 	}
-	config, err := a.clusterConfig()
+	config, err := o.clusterConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	items, problems, err := a.listProfiles(ctx, config)
+	items, problems, err := o.listProfiles(ctx, config)
 	if err != nil {
 		return nil, nil, clusterError(err)
 	}
-	a.warnProblems(problems)
+	o.warnProblems(problems)
 	return items, &source{kinds: manifest.NewKinds(nil)}, nil
 }
 

@@ -68,7 +68,7 @@ func TestExportRoundTrip(t *testing.T) {
 // profile.
 func clusterProfiles(t *testing.T, err error, args ...string) result {
 	t.Helper()
-	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
+	a := &app{reader: reader{connection: connection{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
 		assert.Equal(t, "https://127.0.0.1:1", config.Host)
 		spec := func(group, kind string) api.PolicyProfileSpec {
 			return api.PolicyProfileSpec{
@@ -84,7 +84,7 @@ func clusterProfiles(t *testing.T, err error, args ...string) result {
 				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is required"}},
 			},
 		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
-	}}
+	}}}}
 	return a.exec(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
 }
 

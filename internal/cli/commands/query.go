@@ -21,28 +21,29 @@ type query struct {
 	allNamespaces bool
 }
 
-// add adds the flags of a query.
-func (q *question) add(cmd *cobra.Command) {
+// add has a command ask the question, whose arguments args reads: run answers it.
+func (q *question) add(cmd *cobra.Command, args cobra.PositionalArgs, run func(context.Context) error) {
+	cmd.Args, cmd.RunE = args, func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }
 	pathsFlag(cmd, &q.paths, "read these manifests instead of the cluster")
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
 	cmd.Flags().StringArrayVar(&q.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
 // query loads the source and finds what a question is about.
-func (a *app) query(ctx context.Context, x question) (*query, error) {
+func (r *reader) query(ctx context.Context, x question) (*query, error) {
 	if x.request.given {
 		if _, err := x.request.Parse(); err != nil {
 			return nil, err // before the cluster is read
 		}
 	}
-	s, err := a.loadSource(ctx, x.paths)
+	s, err := r.loadSource(ctx, x.paths)
 	if err != nil {
 		return nil, err
 	}
 	q, err := s.query(x)
 	if err == nil && q.Namespace != "" {
 		if hint := lookup.DidYouMean(q.Namespace, s.namespaces()); hint != "" {
-			a.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
+			r.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
 		}
 	}
 	return q, err

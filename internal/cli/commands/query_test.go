@@ -174,7 +174,7 @@ func TestHelpAndVersion(t *testing.T) {
 func TestColorOnlyInTableAndTree(t *testing.T) {
 	for format, painted := range map[string]bool{"table": true, "tree": true, "json": false, "yaml": false} {
 		args := append(demoManifests(), "effective", "-o", format)
-		assert.Equal(t, painted, strings.Contains((&app{color: true}).exec(t, "", args...).stdout, "\x1b["), format)
+		assert.Equal(t, painted, strings.Contains((&app{reader: reader{terminal: terminal{color: true}}}).exec(t, "", args...).stdout, "\x1b["), format)
 		assert.NotContains(t, run(t, "", args...).stdout, "\x1b[", format)
 	}
 }
@@ -194,7 +194,7 @@ func TestCanceledCommand(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		var stdout, stderr bytes.Buffer
-		a := &app{now: time.Now, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}
+		a := &app{now: time.Now, reader: reader{terminal: terminal{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}}}
 		assert.Equal(t, exitError, a.run(ctx, args))
 		assert.Contains(t, stderr.String(), "context canceled")
 		assert.Empty(t, stdout.String())

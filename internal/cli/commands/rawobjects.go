@@ -34,7 +34,7 @@ type rawObject struct {
 	resetCreation bool
 }
 
-func (a *app) newRawObjects(s *source) (*rawObjects, error) {
+func (c *connection) newRawObjects(s *source) (*rawObjects, error) {
 	out := &rawObjects{
 		namespace: s.namespace, objects: make(map[api.Ref]rawObject),
 		listed: make(map[api.PolicyKind]bool), deletedNamespaces: make(map[string]bool),
@@ -44,7 +44,7 @@ func (a *app) newRawObjects(s *source) (*rawObjects, error) {
 		return out, nil
 	}
 	var err error
-	out.stored, err = a.storedObjects()
+	out.stored, err = c.storedObjects()
 	return out, err
 }
 

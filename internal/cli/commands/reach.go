@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func (a *app) reachCommand() *cobra.Command {
+func reachCommand(a *app) *cobra.Command {
 	var q question
 	var affecting bool
 	cmd := &cobra.Command{
@@ -35,16 +35,14 @@ The exit code is 0 even if the policy has no effect anywhere.`,
 
   # Show the policies that affect a rule of a route
   kubectl overrule reach -n app --affecting httproute/toystore --section toys`,
-		Args: withUsage(q.objectArgs(true, true)),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), q, affecting) },
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(true, true), func(ctx context.Context) error { return showReaches(ctx, a, q, affecting) })
 	cmd.Flags().BoolVar(&affecting, "affecting", false, "show the policies that affect the object")
 	cmd.Flags().StringVar(&q.section, "section", "", "limit --affecting to a listener, rule or port of the object")
 	return cmd
 }
 
-func (a *app) reach(ctx context.Context, q question, affecting bool) error {
+func showReaches(ctx context.Context, a *app, q question, affecting bool) error {
 	q.parts = []api.ReviewPart{api.ReviewReaches}
 	if q.section != "" && !affecting {
 		return errors.New("invalid --section: requires --affecting")

@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-func (a *app) renderCommand() *cobra.Command {
+func renderCommand(a *app) *cobra.Command {
 	var q question
 	var format printers.Format
 	cmd := &cobra.Command{
@@ -36,16 +36,14 @@ any rule, or are not in the format of the RFC.`,
 
   # Render the limits of a directory of manifests as JSON
   kubectl overrule render -f manifests/ -o json`,
-		Args: withUsage(q.objectArgs(false, false)),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.render(cmd.Context(), q, format) },
 	}
-	q.add(cmd)
+	q.add(cmd, q.objectArgs(false, false), func(ctx context.Context) error { return renderLimits(ctx, a, q, format) })
 	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", printers.Documents, printers.RenderedFormats, "output format: documents, json or yaml")
 	return cmd
 }
 
-// render prints the rendered limits of a query.
-func (a *app) render(ctx context.Context, asked question, format printers.Format) error {
+// renderLimits prints the rendered limits of a query.
+func renderLimits(ctx context.Context, a *app, asked question, format printers.Format) error {
 	q, err := a.query(ctx, asked)
 	if err != nil {
 		return err

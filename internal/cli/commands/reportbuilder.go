@@ -16,9 +16,9 @@ type reportBuilder struct {
 	paths reportPaths
 }
 
-func (a *app) newReport(command string, f *reportFlags) *reportBuilder {
+func (f *reportFlags) newReport(t *terminal, command string) *reportBuilder {
 	return &reportBuilder{
-		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes, Remarks: a.remarks, WarningsFail: f.failOn == failOnWarn},
+		Report: report.Report{Command: command, Version: build.Read().Version, Notes: t.notes, Remarks: t.remarks, WarningsFail: f.failOn == failOnWarn},
 		paths:  reportPaths{root: f.root, sources: make(map[string]*manifest.Set)},
 	}
 }

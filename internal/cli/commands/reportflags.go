@@ -33,9 +33,12 @@ const (
 	failOnNever failOn = "never"
 )
 
-// fails reports whether the command fails.
-func (f failOn) fails(denied, warned bool) bool {
-	return f != failOnNever && denied || f == failOnWarn && warned
+// result returns errNegative if the command fails.
+func (f failOn) result(denied, warned bool) error {
+	if f != failOnNever && denied || f == failOnWarn && warned {
+		return errNegative
+	}
+	return nil
 }
 
 // reportFlags say in which formats a result is written, and where.
@@ -54,13 +57,14 @@ type output struct {
 	path   string // "" for stdout
 }
 
-func (a *app) addReportFlags(cmd *cobra.Command, f *reportFlags, formats []printers.Format) {
+// add adds the flags; redact is whether the values of policies are omitted.
+func (f *reportFlags) add(cmd *cobra.Command, redact *bool, formats []printers.Format) {
 	f.formats = formats
 	cmd.PreRunE = func(*cobra.Command, []string) error { return f.validate() }
 	flags := cmd.Flags()
 	cliflag.EnumVarP(flags, &f.format, "output", "o", printers.Table, formats, "output format: "+joinOr(formats))
 	flags.StringArrayVar(&f.files, "output-file", nil, "also write the result to a file, given as FORMAT=PATH (repeatable)")
-	flags.BoolVar(&a.redact, "redact-values", false, "omit the values of policies from the result")
+	flags.BoolVar(redact, "redact-values", false, "omit the values of policies from the result")
 	flags.StringVar(&f.root, "report-root", "", "directory that the paths of files in reports are relative to (default: the root of the Git repository of each file)")
 }
 
@@ -107,11 +111,11 @@ func (f *reportFlags) showsChanges() bool {
 	})
 }
 
-// writeResult writes the result of a command to stdout and to the files of the flags. show writes
+// write writes the result of a command to stdout and to the files of the flags. show writes
 // it in the formats of printers, and fill adds it to the report that the others are made of.
-func (a *app) writeResult(command string, f *reportFlags, show func(printers.Printer) error, fill func(*reportBuilder)) error {
+func (f *reportFlags) write(t *terminal, command string, show func(printers.Printer) error, fill func(*reportBuilder)) error {
 	filled := sync.OnceValue(func() *report.Report {
-		b := a.newReport(command, f)
+		b := f.newReport(t, command)
 		fill(b)
 		return &b.Report
 	})
@@ -130,7 +134,7 @@ func (a *app) writeResult(command string, f *reportFlags, show func(printers.Pri
 	var errs []error
 	for _, o := range f.outputs {
 		if o.path == "" {
-			errs = append(errs, write(printers.Printer{Out: a.Out, Format: o.format, Color: a.color}))
+			errs = append(errs, write(printers.Printer{Out: t.Out, Format: o.format, Color: t.color}))
 			continue
 		}
 		var text bytes.Buffer

@@ -28,7 +28,9 @@ listener. With --client-namespace, the request is one of a client in the mesh, a
 host that of a Service: NAME.NAMESPACE, NAME.NAMESPACE.svc.cluster.local, or NAME in the
 namespace of the client.`
 
+// add adds the flags. With them, a command has no arguments.
 func (f *requestFlags) add(cmd *cobra.Command) {
+	cmd.Args = f.args(cmd.Args)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Line, "request", "", "show the rule that serves this request, such as 'GET https://shop.example.com/cart?x=1' or tcp://:5432")
 	flags.StringArrayVarP(&f.Headers, "header", "H", nil, "a header of the request, 'name: value' (repeatable)")

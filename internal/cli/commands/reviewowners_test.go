@@ -29,7 +29,7 @@ func TestOwnersOfOtherNamespacesAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
 			x := &answer{ReviewStatus: &c.status, review: &review{namespace: "app"}}
-			x.note(&app{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}, true)
+			x.note(&terminal{IOStreams: genericiooptions.IOStreams{ErrOut: &stderr}}, true)
 			assert.Equal(t, c.want, stderr.String())
 		})
 	}

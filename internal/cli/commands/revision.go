@@ -26,15 +26,15 @@ var (
 func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
 
 // readRevision reads the manifests of a revision, which may have none.
-func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
-	set, err := a.readManifests(paths)
+func (r *reader) readRevision(flag string, paths []string) (*manifest.Set, error) {
+	set, err := r.readManifests(paths)
 	var errs []error
 	for _, e := range flattenErrors(err) {
 		switch {
 		case e == nil:
 		case errors.Is(e, manifest.ErrEmpty):
-			a.warnf("%s: %v", flag, e)
-			a.notes = append(a.notes, flag+" has no manifests")
+			r.warnf("%s: %v", flag, e)
+			r.notes = append(r.notes, flag+" has no manifests")
 		default:
 			errs = append(errs, e)
 		}
@@ -47,20 +47,20 @@ func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
 
 // readRevisions returns the source of the first revision, and the steps from it to the
 // second in the order in which GitOps tools apply them.
-func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []step, error) {
-	from, err := a.readRevision("--from", f.from)
+func (r *reader) readRevisions(ctx context.Context, f revisionFlags) (*source, []step, error) {
+	from, err := r.readRevision("--from", f.from)
 	if err != nil {
 		return nil, nil, err
 	}
-	to, err := a.readRevision("--to", f.to)
+	to, err := r.readRevision("--to", f.to)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(from.Objects)+len(to.Objects) == 0 {
 		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
 	}
-	a.reportsProblems = true // of the change only
-	s, err := a.manifestSource(ctx, from)
+	r.reportsProblems = true // of the change only
+	s, err := r.manifestSource(ctx, from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,30 +69,30 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 	if err := to.Duplicates(kinds, s.namespace); err != nil {
 		return nil, nil, manifestErrors(err)
 	}
-	r := revisions{source: s, kinds: kinds}
-	steps := r.steps(from, to)
-	if r.common == 0 && r.deleted > 0 {
-		a.notef("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
+	both := revisions{source: s, kinds: kinds}
+	steps := both.steps(from, to)
+	if both.common == 0 && both.deleted > 0 {
+		r.notef("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", both.deleted, len(steps)-both.deleted)
 	}
-	a.noteDeletedNamespaces(&r, steps, to)
+	r.noteDeletedNamespaces(&both, steps, to)
 	var written []*manifest.Object
 	for _, s := range steps {
 		if !s.remove {
 			written = append(written, s.object)
 		}
 	}
-	if err := a.warnUnvalidated(unvalidatedKinds(written, kinds), "to --from and --to"); err != nil {
+	if err := r.warnUnvalidated(unvalidatedKinds(written, kinds), "to --from and --to"); err != nil {
 		return nil, nil, err
 	}
 	if len(steps) == 0 {
-		a.infof("no difference between --from and --to affects effective policies")
+		r.infof("no difference between --from and --to affects effective policies")
 	}
 	return s, steps, nil
 }
 
 // noteDeletedNamespaces prints which Namespaces the change deletes although the second
 // revision has objects in them.
-func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set) {
+func (t *terminal) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set) {
 	for _, s := range steps {
 		if !s.remove || s.object.Kind != kindNamespace {
 			continue
@@ -104,7 +104,7 @@ func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set
 			}
 		}
 		if n > 0 {
-			a.notef("the change deletes Namespace %s, and with it %d objects that --to has there; keep its manifest, or remove theirs", s.object.Name, n)
+			t.notef("the change deletes Namespace %s, and with it %d objects that --to has there; keep its manifest, or remove theirs", s.object.Name, n)
 		}
 	}
 }

@@ -1,54 +1,23 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
-	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/cliflag"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // app is one run of the command with its dependencies.
 type app struct {
-	genericiooptions.IOStreams
+	reader
 	// now returns the creation time of objects that a change creates.
 	now func() time.Time
-	// list lists the objects of a cluster.
-	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
-	// listProfiles lists the profiles in effect on a cluster.
-	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
-	// stored are the undecoded objects of a cluster; nil means those of the kubeconfig's.
-	stored storedObjects
-	// color is set if stdout is a terminal that supports colors.
-	color bool
-
-	config  *genericclioptions.ConfigFlags
-	output  printers.Format
-	verbose bool
-	// redact is set if the values of policies are omitted.
-	redact bool
-	// validate is what to do about unknown fields of manifests.
-	validate validateMode
-	// said is what isNew was called with.
-	said map[string]bool
-	// notes are warnings that a report has, too.
-	notes []string
-	// remarks are notes that come last in a report.
-	remarks []string
-	// reportsProblems is set if the command reports what is wrong with manifests
-	// itself.
-	reportsProblems bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -92,9 +61,12 @@ Exit codes:
 	cliflag.EnumVar(flags, &a.validate, "validate", "warn", validateModes, "what to do about fields of manifests that are not in the schema of their kind: strict (or true) to reject them, warn, or ignore (or false)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
-		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(), a.uiCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
+		effectiveCommand(a), graphCommand(a), explainCommand(a), reachCommand(a), outcomeCommand(a), uiCommand(a),
+		checkCommand(a), diffCommand(a), violationsCommand(a), renderCommand(a), profilesCommand(a), build.Command("kubectl-overrule"),
 	)
+	for _, c := range cmd.Commands() {
+		c.Args = withUsage(c.Args)
+	}
 	return cmd
 }
 
@@ -108,40 +80,4 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf(": did you mean %s?", strings.Join(meant, " or "))
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
-}
-
-// printer returns the printer for the format of the flags.
-func (a *app) printer() printers.Printer {
-	return printers.Printer{Out: a.Out, Format: a.output, Color: a.color}
-}
-
-// infof prints a line to stderr.
-func (a *app) infof(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // a failed write to stderr cannot be reported
-}
-
-// warnf prints a warning to stderr.
-func (a *app) warnf(format string, args ...any) { a.infof("warning: "+format, args...) }
-
-// warnOnce prints a warning, unless it was printed before.
-func (a *app) warnOnce(text string) {
-	if a.isNew(text) {
-		a.warnf("%s", text)
-	}
-}
-
-// isNew reports whether it is called with a text for the first time.
-func (a *app) isNew(text string) bool {
-	if a.said == nil {
-		a.said = make(map[string]bool)
-	}
-	known := a.said[text]
-	a.said[text] = true
-	return !known
-}
-
-// notef prints a warning to stderr that a report has, too.
-func (a *app) notef(format string, args ...any) {
-	a.notes = append(a.notes, fmt.Sprintf(format, args...))
-	a.warnf(format, args...)
 }

@@ -20,11 +20,10 @@ import (
 // violations), 2 for an error.
 func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string) int {
 	klog.SetLogger(logr.Discard()) // what fails is in the error of the command
-	a := &app{
-		IOStreams: streams,
-		now:       time.Now, list: cache.List, listProfiles: cache.ListProfiles,
-		color: printers.AllowsColorOutput(streams.Out),
-	}
+	a := &app{reader: reader{
+		terminal:   terminal{IOStreams: streams, color: printers.AllowsColorOutput(streams.Out)},
+		connection: connection{list: cache.List, listProfiles: cache.ListProfiles},
+	}, now: time.Now}
 	return a.run(ctx, args)
 }
 
@@ -35,8 +34,8 @@ const (
 	exitError    = 2 // invalid input or usage, or the cluster cannot be read
 )
 
-// errDenied is returned if a change is denied. The verdicts are on stdout.
-var errDenied = errors.New("denied")
+// errNegative is returned if a change is denied, or there are violations. They are on stdout.
+var errNegative = errors.New("denied, or violations found")
 
 // errNotFound is returned if an object, rule or section does not exist.
 var errNotFound = lookup.ErrNotFound
@@ -49,7 +48,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, lookup.ErrNotServed):
+	case errors.Is(err, errNegative), errors.Is(err, lookup.ErrNotServed):
 		return exitNegative
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // a failed write to stderr cannot be reported

@@ -29,7 +29,7 @@ type result struct {
 // run runs the command at the time of the cases.
 func run(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	return (&app{list: cache.List}).exec(t, stdin, args...)
+	return (&app{reader: reader{connection: connection{list: cache.List}}}).exec(t, stdin, args...)
 }
 
 // exec runs the command, and leaves out the warning about kinds without a definition.

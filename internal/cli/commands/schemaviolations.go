@@ -5,6 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // schemaViolations returns what is wrong with the manifests of the query by the
@@ -50,10 +51,6 @@ func (q *query) setProblemField(v *api.Violation) {
 // includesObject reports whether the query includes an object by itself: it is named, or
 // none is and it is in the namespace of -n.
 func (q *query) includesObject(ref api.Ref) bool {
-	for _, o := range q.Objects {
-		if o.Ref() == ref {
-			return true
-		}
-	}
-	return len(q.Objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.namespace)
+	return slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool { return o.Ref() == ref }) ||
+		len(q.Objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.namespace)
 }

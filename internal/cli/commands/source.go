@@ -40,67 +40,80 @@ type source struct {
 	unread []cache.Problem
 }
 
+// reader reads the objects that a command works on.
+type reader struct {
+	terminal
+	connection
+	// redact is set if the values of policies are omitted.
+	redact bool
+	// validate is what to do about unknown fields of manifests.
+	validate validateMode
+	// reportsProblems is set if the command reports what is wrong with manifests
+	// itself.
+	reportsProblems bool
+}
+
 // loadSource reads manifests, or the cluster if there are no paths.
-func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
+func (r *reader) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
-		return a.clusterSource(ctx)
+		return r.clusterSource(ctx)
 	}
-	set, err := a.readManifests(paths)
+	set, err := r.readManifests(paths)
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
-	s, err := a.manifestSource(ctx, set)
+	s, err := r.manifestSource(ctx, set)
 	if err != nil {
 		return nil, err
 	}
-	return s, a.warnUnvalidated(unvalidatedKinds(set.Objects, s.kinds), "to the manifests")
+	return s, r.warnUnvalidated(unvalidatedKinds(set.Objects, s.kinds), "to the manifests")
 }
 
 // manifestSource returns the source of the objects of manifests.
-func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, error) {
-	s := &source{namespace: metav1.NamespaceDefault, strict: a.validate.strict()}
-	if *a.config.Namespace != "" {
-		s.namespace, s.namespaceSet = *a.config.Namespace, true
+func (r *reader) manifestSource(ctx context.Context, set *manifest.Set) (*source, error) {
+	s := &source{namespace: metav1.NamespaceDefault, strict: r.validate.strict()}
+	if *r.config.Namespace != "" {
+		s.namespace, s.namespaceSet = *r.config.Namespace, true
 	}
 	s.kinds = manifest.NewKinds(nil)
 	var err error
-	if set, s.problems, err = a.storeSource(ctx, s, set); err != nil {
+	if set, s.problems, err = r.storeSource(ctx, s, set); err != nil {
 		return nil, manifestErrors(err)
 	}
 	s.set = set
-	if !a.reportsProblems {
-		a.warnManifestProblems(s.problems)
+	if !r.reportsProblems {
+		r.warnManifestProblems(s.problems)
 	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)
 	}
-	a.warnNotRead(set, s.kinds)
-	a.warnOrderByName(s.view)
-	a.reportRead(set, s.kinds)
-	a.warnRejectedProfiles(s.kinds)
+	r.warnNotRead(set, s.kinds)
+	r.warnOrderByName(s.view)
+	r.reportRead(set, s.kinds)
+	r.warnRejectedProfiles(s.kinds)
 	return s, nil
 }
 
-func (a *app) clusterSource(ctx context.Context) (*source, error) {
-	config, err := a.clusterConfig()
+func (r *reader) clusterSource(ctx context.Context) (*source, error) {
+	config, err := r.clusterConfig()
 	if err != nil {
 		return nil, err
 	}
-	view, problems, err := a.list(ctx, config)
+	view, problems, err := r.list(ctx, config)
 	if err != nil {
 		return nil, clusterError(err)
 	}
-	a.warnProblems(problems)
-	return a.sourceOf(view, problems)
+	r.warnProblems(problems)
+	return r.sourceOf(view, problems)
 }
 
 // sourceOf returns the source of the objects of a cluster.
-func (a *app) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source, err error) {
+func (r *reader) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source, err error) {
 	s = &source{unread: problems}
-	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+	if s.namespace, _, err = r.config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
-	s.namespaceSet = *a.config.Namespace != ""
+	s.namespaceSet = *r.config.Namespace != ""
 	s.kinds = manifest.NewKinds(view.KindConfig())
 	s.installed = make(map[api.PolicyKind]bool)
 	for _, k := range view.Kinds() {
@@ -110,8 +123,8 @@ func (a *app) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source
 	return s, nil
 }
 
-func (a *app) clusterConfig() (*rest.Config, error) {
-	config, err := a.config.ToRESTConfig()
+func (c *connection) clusterConfig() (*rest.Config, error) {
+	config, err := c.config.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or specify manifests with -f or --against", err)
 	}
@@ -126,17 +139,17 @@ func clusterError(err error) error {
 }
 
 // warnProblems prints which resources of the cluster could not be read.
-func (a *app) warnProblems(problems []cache.Problem) {
+func (t *terminal) warnProblems(problems []cache.Problem) {
 	for _, p := range problems {
-		a.warnf("%v", p)
+		t.warnf("%v", p)
 	}
 }
 
 // warnRejectedProfiles prints which PolicyProfiles of the manifests are not in
 // effect, and why.
-func (a *app) warnRejectedProfiles(kinds *manifest.Kinds) {
+func (t *terminal) warnRejectedProfiles(kinds *manifest.Kinds) {
 	for _, r := range kinds.Rejected() {
-		a.warnf("PolicyProfile %s is not in effect: %s", r.Name, r.Message)
+		t.warnf("PolicyProfile %s is not in effect: %s", r.Name, r.Message)
 	}
 }
 
@@ -170,37 +183,37 @@ func manifestErrors(err error) error {
 }
 
 // readManifests reads manifests, and prints which of them are kustomizations.
-func (a *app) readManifests(paths []string) (*manifest.Set, error) {
-	set, err := manifest.Read(paths, a.In)
-	a.warnKustomizations(set)
+func (r *reader) readManifests(paths []string) (*manifest.Set, error) {
+	set, err := manifest.Read(paths, r.In)
+	r.warnKustomizations(set)
 	return set, err
 }
 
 // warnKustomizations prints which files are kustomizations: the objects below them are
 // read as they are, without its patches.
-func (a *app) warnKustomizations(set *manifest.Set) {
+func (t *terminal) warnKustomizations(set *manifest.Set) {
 	for _, o := range set.Objects {
 		if o.Kind.Group == "kustomize.config.k8s.io" {
-			a.notef("%s is a kustomization, and is not applied: render it first with kubectl kustomize, or kustomize build", o.At.File)
+			t.notef("%s is a kustomization, and is not applied: render it first with kubectl kustomize, or kustomize build", o.At.File)
 		}
 	}
 }
 
 // warnControllers prints which GatewayClasses have a controller that is not known: their
 // gateways may not read all kinds of policies.
-func (a *app) warnControllers(v *snapshot.View) {
+func (t *terminal) warnControllers(v *snapshot.View) {
 	for _, u := range effective.UnknownControllers(v) {
 		why := fmt.Sprintf("controller %s is not known", u.Controller)
 		if u.Controller == "" {
 			why = "it was not found"
 		}
-		a.warnf("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
+		t.warnf("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
 	}
 }
 
 // warnNotRead prints which kinds of manifests are not read, though they were probably meant
 // to have an effect.
-func (a *app) warnNotRead(set *manifest.Set, kinds *manifest.Kinds) {
+func (t *terminal) warnNotRead(set *manifest.Set, kinds *manifest.Kinds) {
 	objects := make(map[api.PolicyKind][]*manifest.Object)
 	for _, o := range set.Objects {
 		if why, _ := kinds.NotRead(o); why != "" {
@@ -210,21 +223,21 @@ func (a *app) warnNotRead(set *manifest.Set, kinds *manifest.Kinds) {
 	for _, kind := range slices.SortedFunc(maps.Keys(objects), api.ComparePolicyKinds) {
 		first := objects[kind][0]
 		why, advice := kinds.NotRead(first)
-		a.warnf("%s: %s%s: %s; %s", first.At, first, api.More(" and ", len(objects[kind])-1, ""), why, advice)
+		t.warnf("%s: %s%s: %s; %s", first.At, first, api.More(" and ", len(objects[kind])-1, ""), why, advice)
 	}
 }
 
 // reportRead prints how many objects were read and ignored, with --verbose.
-func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
-	if !a.verbose {
+func (t *terminal) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
+	if !t.verbose {
 		return
 	}
 	ignored, sum := set.Ignored(kinds), 0
 	for _, kind := range slices.SortedFunc(maps.Keys(ignored), api.ComparePolicyKinds) {
 		sum += ignored[kind]
-		a.infof("ignored %s: %d", kind, ignored[kind])
+		t.infof("ignored %s: %d", kind, ignored[kind])
 	}
-	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), sum)
+	t.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), sum)
 }
 
 // pathsFlag adds the flag --filename.

@@ -34,10 +34,10 @@ contexts:
 func runOnCluster(t *testing.T, args ...string) result {
 	t.Helper()
 	s := startReviewer(t, false)
-	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
+	a := &app{reader: reader{connection: connection{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), []cache.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
-	}}
+	}}}}
 	return a.exec(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 

@@ -18,7 +18,7 @@ type uiFlags struct {
 	noBrowser bool
 }
 
-func (a *app) uiCommand() *cobra.Command {
+func uiCommand(a *app) *cobra.Command {
 	var flags uiFlags
 	cmd := &cobra.Command{
 		Use:   "ui",
@@ -41,8 +41,8 @@ in one browser; other tabs of that browser can then open any address of the page
 
   # Print the link only, on a fixed port
   kubectl overrule ui --no-browser --port 8700`,
-		Args: withUsage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.ui(cmd.Context(), flags) },
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serveUI(cmd.Context(), a, flags) },
 	}
 	pathsFlag(cmd, &flags.paths, "show these manifests instead of the cluster, and follow them")
 	cmd.Flags().IntVar(&flags.port, "port", 0, "the port to listen on, on 127.0.0.1; 0 for a free one")
@@ -50,7 +50,7 @@ in one browser; other tabs of that browser can then open any address of the page
 	return cmd
 }
 
-func (a *app) ui(ctx context.Context, flags uiFlags) (err error) {
+func serveUI(ctx context.Context, a *app, flags uiFlags) (err error) {
 	if flags.port < 0 || flags.port > 65535 {
 		return errors.New("invalid --port: must be in 0-65535")
 	}

@@ -51,7 +51,8 @@ func TestPageFollowsCluster(t *testing.T) {
 	reader := e.MustAddUser(t, "reader", nil, readers...)
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	feedOf := func(kubeconfig string) *clusterFeed {
-		a := &app{IOStreams: streams, now: time.Now, list: cache.List, config: genericclioptions.NewConfigFlags(true)}
+		a := &app{now: time.Now}
+		a.IOStreams, a.list, a.config = streams, cache.List, genericclioptions.NewConfigFlags(true)
 		a.config.KubeConfig = &kubeconfig
 		feed, err := a.newClusterFeed(t.Context())
 		require.NoError(t, err)

@@ -33,7 +33,7 @@ func demoState(t *testing.T, names ...string) (ui.State, []string) {
 		paths = append(paths, demoPath+name)
 	}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	a := &app{IOStreams: streams, now: time.Now, config: genericclioptions.NewConfigFlags(true)}
+	a := &app{now: time.Now, reader: reader{terminal: terminal{IOStreams: streams}, connection: connection{config: genericclioptions.NewConfigFlags(true)}}}
 	feed, err := a.newFileFeed(paths)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, feed.Close()) })
@@ -157,7 +157,7 @@ func TestPageReadsStandardInputOnce(t *testing.T) {
 	require.NoError(t, err)
 	streams, in, _, _ := genericiooptions.NewTestIOStreams()
 	in.Write(manifest)
-	a := &app{IOStreams: streams, now: time.Now, config: genericclioptions.NewConfigFlags(true)}
+	a := &app{now: time.Now, reader: reader{terminal: terminal{IOStreams: streams}, connection: connection{config: genericclioptions.NewConfigFlags(true)}}}
 	extra := filepath.Join(t.TempDir(), "more-files.yaml")
 	require.NoError(t, os.WriteFile(extra, []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n"), 0o600))
 	feed, err := a.newFileFeed([]string{"-", extra})

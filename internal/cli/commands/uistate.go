@@ -54,7 +54,7 @@ func (a *app) newUnlistedState(ctx context.Context) (*uiState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.probe(ctx); err != nil {
+	if err := c.probe(ctx, &a.terminal); err != nil {
 		return nil, err
 	}
 	policies := manifest.NewKinds(nil)
@@ -102,14 +102,18 @@ func (u *uiState) in(namespace string) *source {
 	return &s
 }
 
-// find finds what a question about an object is about. It has no answer yet.
-func (u *uiState) find(o ui.ObjectQuery, parts ...api.ReviewPart) (x *answer, err error) {
-	q := question{kind: o.Kind, name: o.Name, namespace: o.Namespace, parts: parts, maxPaths: o.Limit}
+// about returns a question about an object.
+func about(o ui.ObjectQuery, parts ...api.ReviewPart) question {
+	return question{kind: o.Kind, name: o.Name, namespace: o.Namespace, parts: parts, maxPaths: o.Limit}
+}
+
+// find finds what a question is about. It has no answer yet.
+func (u *uiState) find(q question) (x *answer, err error) {
 	x = &answer{}
 	if u.source == nil {
 		x.review, err = u.cluster.newReview(q)
 	} else {
-		x.query, err = u.in(o.Namespace).query(q)
+		x.query, err = u.in(q.namespace).query(q)
 	}
 	if err != nil {
 		return nil, inputError{err}
@@ -117,13 +121,13 @@ func (u *uiState) find(o ui.ObjectQuery, parts ...api.ReviewPart) (x *answer, er
 	return x, nil
 }
 
-// ask returns the answer to a question about an object.
-func (u *uiState) ask(ctx context.Context, o ui.ObjectQuery, parts ...api.ReviewPart) (*answer, error) {
-	x, err := u.find(o, parts...)
+// ask returns the answer to a question.
+func (u *uiState) ask(ctx context.Context, q question) (*answer, error) {
+	x, err := u.find(q)
 	if err != nil {
 		return nil, err
 	}
-	if err = x.get(ctx); err != nil && u.source == nil {
+	if err = x.get(ctx); err != nil && (u.source == nil || q.request.given) {
 		err = inputError{err}
 	}
 	return x, err
@@ -131,7 +135,7 @@ func (u *uiState) ask(ctx context.Context, o ui.ObjectQuery, parts ...api.Review
 
 // Object implements ui.State.
 func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswer, error) {
-	status, err := u.ask(ctx, o, api.ReviewExplanations, api.ReviewOutcomes)
+	status, err := u.ask(ctx, about(o, api.ReviewExplanations, api.ReviewOutcomes))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +175,7 @@ func explanationsOf(status *answer) ui.Explanations {
 
 // Picture implements ui.State.
 func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind, namespace, name string) string) (string, error) {
-	status, err := u.ask(ctx, o, graphParts...)
+	status, err := u.ask(ctx, about(o, graphParts...))
 	if err != nil {
 		return "", err
 	}
@@ -189,13 +193,9 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 	if r.Port != 0 {
 		q.request.Port = &r.Port
 	}
-	x := &answer{}
-	var err error
-	if x.query, err = u.source.query(q); err == nil {
-		err = x.get(ctx)
-	}
+	x, err := u.ask(ctx, q)
 	if err != nil {
-		return nil, inputError{err}
+		return nil, err
 	}
 	return new(explanationsOf(x)), nil
 }
@@ -263,7 +263,7 @@ func (e renamed) Unwrap() error { return e.error }
 
 // Manifest implements ui.State.
 func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error) {
-	x, err := u.find(o)
+	x, err := u.find(about(o))
 	if err != nil {
 		return "", err
 	}

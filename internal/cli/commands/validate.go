@@ -38,18 +38,18 @@ func (m validateMode) reported(all []manifest.Problem) []manifest.Problem {
 
 // storeSource returns the manifests of a source as the API server would store them, and
 // what is wrong with them. With --validate=strict, unknown fields are errors.
-func (a *app) storeSource(ctx context.Context, s *source, set *manifest.Set) (*manifest.Set, []manifest.Problem, error) {
+func (r *reader) storeSource(ctx context.Context, s *source, set *manifest.Set) (*manifest.Set, []manifest.Problem, error) {
 	stored, problems, errs := set.Store(ctx, s.kinds, s.namespace)
 	for _, err := range errs {
 		if errors.Is(err, customresource.ErrDefinition) { // others are reported by View
-			a.warnf("%v; its objects are not validated", err)
+			r.warnf("%v; its objects are not validated", err)
 		}
 	}
-	problems = a.validate.reported(problems)
-	if a.reportsProblems {
+	problems = r.validate.reported(problems)
+	if r.reportsProblems {
 		stored = s.decodable(stored, problems)
 	}
-	if !a.validate.strict() || a.reportsProblems {
+	if !r.validate.strict() || r.reportsProblems {
 		return stored, problems, nil
 	}
 	var unknown []error
@@ -75,22 +75,22 @@ func unvalidatedKinds(objects []*manifest.Object, kinds *manifest.Kinds) []api.P
 // warnUnvalidated prints policy kinds whose fields are not validated, since they have no
 // definition: each kind once. With --validate=strict that is an error. where is where the
 // definition can be added.
-func (a *app) warnUnvalidated(kinds []api.PolicyKind, where string) error {
-	if a.validate.ignores() {
+func (r *reader) warnUnvalidated(kinds []api.PolicyKind, where string) error {
+	if r.validate.ignores() {
 		return nil
 	}
-	kinds = slices.DeleteFunc(kinds, func(k api.PolicyKind) bool { return !a.isNew(k.String()) })
+	kinds = slices.DeleteFunc(kinds, func(k api.PolicyKind) bool { return !r.isNew(k.String()) })
 	if len(kinds) == 0 {
 		return nil
 	}
 	slices.SortFunc(kinds, func(a, b api.PolicyKind) int { return strings.Compare(a.String(), b.String()) })
 	names := kindList(slices.Compact(kinds))
-	if a.validate.strict() {
+	if r.validate.strict() {
 		return fmt.Errorf("--validate=strict: fields of %s cannot be validated: add the CustomResourceDefinition %s", names, where)
 	}
 	remark := fmt.Sprintf("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition %s", names, where)
-	a.remarks = append(a.remarks, remark)
-	a.warnf("%s", remark)
+	r.remarks = append(r.remarks, remark)
+	r.warnf("%s", remark)
 	return nil
 }
 
@@ -120,15 +120,15 @@ func (s *source) isOf(p manifest.Problem, ref api.Ref) bool {
 const maxProblemWarnings = 20
 
 // warnManifestProblems prints what is wrong with manifests.
-func (a *app) warnManifestProblems(problems []manifest.Problem) {
+func (r *reader) warnManifestProblems(problems []manifest.Problem) {
 	for _, p := range problems[:min(len(problems), maxProblemWarnings)] {
-		if a.redact {
+		if r.redact {
 			p.Message = redactedMessage(finding(p).Code, "", nil, p.Message)
 		}
-		a.warnf("%s", problemText(p))
+		r.warnf("%s", problemText(p))
 	}
 	if more := len(problems) - maxProblemWarnings; more > 0 {
-		a.warnf("and %d more problems of manifests; run kubectl overrule violations -f to see all", more)
+		r.warnf("and %d more problems of manifests; run kubectl overrule violations -f to see all", more)
 	}
 }
 

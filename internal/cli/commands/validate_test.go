@@ -159,7 +159,7 @@ func TestTheFirstProblemsAreShown(t *testing.T) {
 // with get.
 func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
 	t.Helper()
-	return &app{
+	return &app{reader: reader{connection: connection{
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			set, err := manifest.Read([]string{demo + "cluster.yaml"}, nil)
 			require.NoError(t, err)
@@ -171,7 +171,7 @@ func demoCluster(t *testing.T, get func() (map[string]any, error)) *app {
 			getFunc:  func(api.Ref) (map[string]any, error) { return get() },
 			listFunc: func(api.PolicyKind) ([]map[string]any, error) { return nil, nil },
 		},
-	}
+	}}}
 }
 
 func TestDefinitionsOfTheCluster(t *testing.T) {
@@ -233,9 +233,9 @@ func TestKindsWithoutDefinition(t *testing.T) {
 		"diff":       {"diff", "-f", change, "--against", base},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := (&app{list: cache.List}).execute(t, "", args...)
+			got := (&app{reader: reader{connection: connection{list: cache.List}}}).execute(t, "", args...)
 			assert.Equal(t, 1, strings.Count(got.stderr, said), got.stderr)
-			got = (&app{list: cache.List}).execute(t, "", append(args, "--validate=strict")...)
+			got = (&app{reader: reader{connection: connection{list: cache.List}}}).execute(t, "", append(args, "--validate=strict")...)
 			assert.Equal(t, exitError, got.code)
 			assert.Contains(t, got.stderr, "--validate=strict: fields of SecurityPolicy.gateway.envoyproxy.io cannot be validated")
 		})

@@ -154,10 +154,10 @@ func (c *changeEvaluator) unevaluated(ref api.Ref, stored manifest.Stored, remov
 
 // warnSchemaFindings prints why the API server rejects an object of a change, and which
 // fields of it it does not know.
-func (a *app) warnSchemaFindings(d *guard.Decision) {
+func (t *terminal) warnSchemaFindings(d *guard.Decision) {
 	for _, f := range slices.Concat(d.Denials, d.Warnings) {
 		if f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField {
-			a.warnf("%s: %s", d.Change.Object().Ref(), f.Message())
+			t.warnf("%s: %s", d.Change.Object().Ref(), f.Message())
 		}
 	}
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func (a *app) violationsCommand() *cobra.Command {
+func violationsCommand(a *app) *cobra.Command {
 	var asked question
 	var out reportFlags
 	cmd := &cobra.Command{
@@ -49,19 +48,14 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 
   # Write a report for a scanner beside the table
   kubectl overrule violations -f manifests/ --output-file sarif=overrule.sarif`,
-		Args: withUsage(asked.objectArgs(false, false)),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.violations(cmd.Context(), asked, out) },
 	}
-	asked.add(cmd)
-	a.addReportFlags(cmd, &out, reportFormats)
+	asked.add(cmd, asked.objectArgs(false, false), func(ctx context.Context) error { return showViolations(ctx, a, asked, out) })
+	out.add(cmd, &a.redact, reportFormats)
 	out.addFailOn(cmd, "if there are violations that deny a write (deny), also if one returns a warning (warn), or never")
 	return cmd
 }
 
-// errViolations is returned if there are violations. They are on stdout.
-var errViolations = errors.New("violations found")
-
-func (a *app) violations(ctx context.Context, asked question, out reportFlags) error {
+func showViolations(ctx context.Context, a *app, asked question, out reportFlags) error {
 	kind, name := asked.constraint(), asked.name
 	if a.reportsProblems = kind == nil; kind != nil {
 		asked.name = ""
@@ -80,19 +74,16 @@ func (a *app) violations(ctx context.Context, asked question, out reportFlags) e
 		redactViolations(found)
 	}
 	show := func(p printers.Printer) error { return p.Violations(found) }
-	if err := a.writeResult("violations", &out, show, func(b *reportBuilder) { b.addViolations(q, found) }); err != nil {
+	if err := out.write(&a.terminal, "violations", show, func(b *reportBuilder) { b.addViolations(q, found) }); err != nil {
 		return err
 	}
 	has := func(action api.Action) bool {
 		return slices.ContainsFunc(found, func(v api.Violation) bool { return v.Action == action })
 	}
-	if out.failOn.fails(has(api.Deny), has(api.Warn)) {
-		return errViolations
-	}
 	if len(found) == 0 {
 		a.infof("no violations found")
 	}
-	return nil
+	return out.failOn.result(has(api.Deny), has(api.Warn))
 }
 
 // constraint returns the kind of the constraint that the question names, nil if it names another
@@ -148,26 +139,26 @@ func (q *query) violations(ctx context.Context, kind *api.PolicyKind, name strin
 
 // warnUnchecked removes the findings about objects that could not be checked,
 // which are no violations, and prints each message once as a warning.
-func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
+func (t *terminal) warnUnchecked(found []api.Violation) []api.Violation {
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
 		if v.Code == api.ReasonNotRead {
-			a.warnOnce(v.Message)
+			t.warnOnce(v.Message)
 		}
 		return v.Code == api.ReasonNotRead
 	})
 }
 
 // warnInactiveConstraints prints which constraints are not in effect, and why.
-func (a *app) warnInactiveConstraints(s *source) {
+func (t *terminal) warnInactiveConstraints(s *source) {
 	for _, kind := range []api.PolicyKind{constraint.ClusterKind, constraint.Kind} {
 		for o := range s.view.Objects(kind) {
 			c, ok := o.(*constraint.Constraint)
 			switch {
 			case !ok:
 			case c.Invalid != nil:
-				a.warnf("%s is not in effect: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
+				t.warnf("%s is not in effect: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
 			case s.view.Kind(c.PolicyKind()) == nil || s.installed != nil && !s.installed[c.PolicyKind()]:
-				a.warnf("%s is not in effect: %s is not installed", c.Ref(), c.PolicyKind())
+				t.warnf("%s is not in effect: %s is not installed", c.Ref(), c.PolicyKind())
 			}
 		}
 	}
