@@ -62,11 +62,7 @@ read request.userInfo.`,
 	return cmd
 }
 
-func (o *checkOptions) check(ctx context.Context) error {
-	c, err := o.readChange(ctx, o.changeFlags)
-	if err != nil {
-		return o.checkOnCluster(ctx, err, c)
-	}
+func (o *checkOptions) check(ctx context.Context, c *change) error {
 	steps, shown, err := o.evaluateCheck(ctx, c)
 	if err != nil {
 		return err
@@ -97,7 +93,8 @@ func (o *checkOptions) evaluateCheck(ctx context.Context, c *change) (steps, sho
 	if !o.out.showsChanges() || !slices.ContainsFunc(steps, denied) {
 		return steps, steps, nil
 	}
-	if shown, err = o.evaluateAsAllowed(ctx, c); err != nil {
+	quiet, _ := o.quietApp(nil)
+	if shown, err = quiet.evaluate(ctx, c, allowsAll); err != nil {
 		if o.redact {
 			err = withoutDetails(err)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 func diffCommand(a *app) *cobra.Command {
-	o := changeOptions{app: a}
+	o := changeOptions{app: a, out: reportFlags{failOn: failOnNever}} // it denies nothing
 	cmd := &cobra.Command{
 		Use:   "diff (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
 		Short: "Show how a change would alter effective policies",
@@ -41,12 +41,7 @@ and each path is shown once, as it was before the change and as it is after it.`
 	return cmd
 }
 
-func (o *changeOptions) diff(ctx context.Context) error {
-	c, err := o.readChange(ctx, o.changeFlags)
-	if err != nil {
-		o.out.failOn = failOnNever // diff denies nothing; what the change alters is not known
-		return o.checkOnCluster(ctx, err, c)
-	}
+func (o *changeOptions) diff(ctx context.Context, c *change) error {
 	steps, err := o.evaluate(ctx, c, allowsAll)
 	if err != nil {
 		return err

@@ -40,9 +40,16 @@ type changeOptions struct {
 	out reportFlags
 }
 
-// add adds the flags to a command without arguments, which run runs.
-func (o *changeOptions) add(cmd *cobra.Command, formats []printers.Format, run func(context.Context) error) {
-	cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }
+// add adds the flags to a command without arguments: run is what it does with the change.
+func (o *changeOptions) add(cmd *cobra.Command, formats []printers.Format, run func(context.Context, *change) error) {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := o.readChange(cmd.Context(), o.changeFlags)
+		if err != nil {
+			return o.checkOnCluster(cmd.Context(), err, c)
+		}
+		return run(cmd.Context(), c)
+	}
 	o.out.add(cmd, &o.redact, formats)
 	f := &o.changeFlags
 	pathsFlag(cmd, &f.paths, "manifests with the change")
@@ -181,12 +188,6 @@ func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decisi
 	}
 	a.warnControllers(after.source.view)
 	return steps, err
-}
-
-// evaluateAsAllowed is evaluate as if every step were allowed. It prints nothing.
-func (a *app) evaluateAsAllowed(ctx context.Context, c *change) ([]evaluatedStep, error) {
-	quiet, _ := a.quietApp(nil)
-	return quiet.evaluate(ctx, c, allowsAll)
 }
 
 // evaluateIn is evaluate, and makes the source that of the result.
