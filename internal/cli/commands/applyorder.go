@@ -162,26 +162,22 @@ func (o *applyOrder) describe(i int) string {
 	return ref.String()
 }
 
-// compare orders writes as GitOps tools apply them: what others depend on first, then
-// deletions in the reverse order.
+// compare orders writes as GitOps tools apply them.
 func (r *revisions) compare(a, b step) int {
-	if a.remove != b.remove {
-		if a.remove {
-			return 1
-		}
-		return -1
+	return cmp.Or(cmp.Compare(r.place(a), r.place(b)), api.CompareRefs(r.ref(a.object), r.ref(b.object)))
+}
+
+// place returns the place of a write: what others depend on first, then deletions in the
+// reverse order.
+func (r *revisions) place(s step) int {
+	place := 2 * r.rank(s.object.Kind)
+	switch {
+	case s.remove:
+		return 100 - place
+	case gateway.IsRoute(s.object.Kind) && !s.isNew: // a new one takes over what it gives up
+		place++
 	}
-	rank := cmp.Compare(r.rank(a.object.Kind), r.rank(b.object.Kind))
-	if a.remove {
-		rank = -rank
-	}
-	if rank == 0 && a.isNew != b.isNew && gateway.IsRoute(a.object.Kind) && gateway.IsRoute(b.object.Kind) {
-		if a.isNew { // it takes over what the other one gives up
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(rank, api.CompareRefs(r.ref(a.object), r.ref(b.object)))
+	return place
 }
 
 // rank returns the place of a kind in the order in which GitOps tools apply objects.
