@@ -44,6 +44,9 @@ func refsOf(kinds []kindWalk) []api.PolicyKind {
 // run compares the units of a plan: first the roots, then what is under others.
 func (c *comparison) run(p *plan) error {
 	for _, ref := range p.objects.list {
+		if gateway.IsRoute(ref.PolicyKind()) {
+			continue
+		}
 		if err := c.wholeRoot(ref, c.rootsAt(ref)); err != nil {
 			return err
 		}

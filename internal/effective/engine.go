@@ -3,6 +3,7 @@ package effective
 import (
 	"k8s.io/utils/lru"
 
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -23,6 +24,12 @@ func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
 // AppliesTo reports whether policies of a kind apply to a kind of routes.
 func (e *Engine) AppliesTo(k *policykind.Kind, route string) bool {
 	return e.shape(k).includesRoute(route)
+}
+
+// EndsAboveRoutes reports whether no path of a kind goes through a route.
+func (e *Engine) EndsAboveRoutes(k *policykind.Kind) bool {
+	s := e.shape(k)
+	return max(s.gatewayEnd, s.meshEnd) < gateway.LevelRouteNamespace
 }
 
 // shape returns the shape of a kind.

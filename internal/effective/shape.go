@@ -148,12 +148,6 @@ func (s *shape) ends() (gw, mesh gateway.Level) {
 	}
 }
 
-// EndsAboveRoutes reports whether no path of a kind goes through a route.
-func EndsAboveRoutes(k *policykind.Kind) bool {
-	s := shapeOf(k)
-	return max(s.gatewayEnd, s.meshEnd) < gateway.LevelRouteNamespace
-}
-
 // includesRoute reports whether paths go through a kind of routes. A policy kind that
 // lists kinds of routes as targets does not apply to others.
 func (s *shape) includesRoute(kind string) bool {

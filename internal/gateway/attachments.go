@@ -49,6 +49,7 @@ type routerMemo struct {
 	reach     int                    // work of Reach
 	asked     int                    // for the rivals of how many routes
 	routesOn  map[string]int         // routes by hostname, "" for all that are not exact
+	solitary  *Route                 // a route that is known to have no neighbors
 	last      struct {               // see MayBeUnreached
 		route          *Route
 		mayBeUnreached bool

@@ -67,7 +67,11 @@ func NothingMoves(before, after *Router, changedBefore, changedAfter []*Route) b
 	if was != nil && is != nil && !sameButHostnames(before, after, was, is) {
 		return false
 	}
-	return !slices.ContainsFunc(slices.Concat(changedBefore, changedAfter), func(r *Route) bool { return !after.isAlone(r, is) })
+	if !after.areAlone(slices.Concat(changedAfter, changedBefore), is) {
+		return false
+	}
+	after.memo.solitary = is
+	return true
 }
 
 // sameButHostnames reports whether two versions of a route, whose hostnames are exact, are on

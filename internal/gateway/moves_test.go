@@ -73,6 +73,11 @@ func TestNothingMoves(t *testing.T) {
 		default:
 			moved++
 		}
+		fresh := gateway.NewRouter(after.Listeners(), routes(routesAfter), gateway.Reading{})
+		for _, r := range own(routesAfter) { // of one without neighbors, no others are looked up
+			require.Equal(t, fresh.MayBeUnreached(r), after.MayBeUnreached(r), "seed %d", seed)
+			require.Len(t, slices.Collect(after.Rivals(r)), len(slices.Collect(fresh.Rivals(r))), "seed %d", seed)
+		}
 	}
 	t.Logf("of %d changes that move nothing, %d are found without a search; %d move requests", alone+still, alone, moved)
 	assert.Positive(t, min(alone, still, moved))

@@ -21,11 +21,21 @@ func (r *attachments) Neighbors(route *Route) iter.Seq[*Route] {
 	}
 }
 
-// isAlone reports whether a route has no neighbors but perhaps a version of it.
-func (r *attachments) isAlone(route, version *Route) bool {
-	for n := range r.Neighbors(route) {
-		if n != version {
-			return false
+// areAlone reports whether versions of a route have no neighbors but perhaps one of them.
+func (r *attachments) areAlone(versions []*Route, attached *Route) bool {
+	looked := make(map[hostnameAt]bool) // versions mostly share some
+	for _, route := range versions {
+		for l, h := range r.beside(route) {
+			at := hostnameAt{listener: l, hostname: h}
+			if looked[at] {
+				continue
+			}
+			looked[at] = true
+			for n := range r.routes.RoutesAt(l.Parent(), h, AllSegments) {
+				if n != attached {
+					return false
+				}
+			}
 		}
 	}
 	return true

@@ -102,6 +102,9 @@ func (r *Router) findRivals(route *Route, yield func(Rival) bool) {
 				}
 			}
 		}
+		if route == r.memo.solitary {
+			return
+		}
 		for o, segment := range r.neighbors(l, l.hostnames(route), route) {
 			if o.Kind != route.Kind {
 				continue
@@ -180,6 +183,9 @@ func pathsOf(r *Route) map[string]bool {
 // ownRivals returns the rules of a route that have a match of another of its rules.
 func ownRivals(l *ListenerMatch, route *Route) []Rival {
 	if route.MatchCount() < 2 {
+		return nil
+	}
+	if hashes := slices.Sorted(slices.Values(route.matchHashes())); len(slices.Compact(hashes)) == len(hashes) {
 		return nil
 	}
 	var out []Rival

@@ -18,7 +18,7 @@ func (ev *ruleLosses) findLeft() error {
 	if before == nil || after == nil {
 		return nil
 	}
-	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !effective.EndsAboveRoutes(k) })
+	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !ev.guard.Engine.EndsAboveRoutes(k) })
 	if len(kinds) == 0 {
 		return nil
 	}

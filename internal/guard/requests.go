@@ -17,6 +17,7 @@ type requests struct {
 	*write
 
 	gateways map[api.Ref]*gatewayRouters
+	reroutes *reroutedObject      // nil until it is asked for
 	moves    map[rulePlace][]flow // nil if the write cannot move any
 	stake    *stake               // nil until it is asked for
 	// work is what the search costs; unsureWork is that of requests that move in few

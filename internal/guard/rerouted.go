@@ -22,6 +22,14 @@ type reroutedObject struct {
 // rerouted returns what the write changes about where requests go; the zero value if
 // nothing.
 func (ev *requests) rerouted() reroutedObject {
+	if ev.reroutes == nil {
+		ev.reroutes = new(ev.findRerouted())
+	}
+	return *ev.reroutes
+}
+
+// findRerouted is rerouted without its memo.
+func (ev *requests) findRerouted() reroutedObject {
 	ref := ev.change.Object().Ref()
 	before, after := ev.before.Get(ref), ev.after.Get(ref)
 	switch ev.change.Object().(type) {

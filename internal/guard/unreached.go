@@ -222,6 +222,10 @@ func (ev *reachCheck) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	of := func(v *snapshot.View) func(api.Ref) iter.Seq[*gateway.Route] {
 		return func(parent api.Ref) iter.Seq[*gateway.Route] { return v.RoutesOfKind(parent, kind) }
 	}
+	others := at.after.OtherKinds(r, of(ev.after))
+	if len(others) == 0 {
+		return
+	}
 	before := make(map[api.Ref]bool)
 	if at.before != nil && old != nil {
 		for _, o := range at.before.OtherKinds(old, of(ev.before)) {
@@ -230,7 +234,7 @@ func (ev *reachCheck) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	}
 	var rejects *gateway.Route // the oldest one
 	reported := 0
-	for _, o := range at.after.OtherKinds(r, of(ev.after)) {
+	for _, o := range others {
 		switch {
 		case o.Created == r.Created && !o.Dated(): // which one is older is not known
 		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):

@@ -18,7 +18,7 @@ import (
 func (a *answering) aboveRoutes(ctx context.Context) ([]string, error) {
 	var kinds []api.PolicyKind
 	for _, k := range a.View.Kinds() {
-		if effective.EndsAboveRoutes(k) && a.IncludesKind(k.Ref()) {
+		if a.Engine.EndsAboveRoutes(k) && a.IncludesKind(k.Ref()) {
 			kinds = append(kinds, k.Ref())
 		}
 	}
