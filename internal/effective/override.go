@@ -47,7 +47,7 @@ func (e *Effective) AppendOverrides(to []Override) []Override {
 
 // HasOverrides reports whether a layer has blocks that are applied as overrides.
 func HasOverrides(l *merge.Layer) bool {
-	return slices.ContainsFunc(l.In(l.Part), func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
+	return slices.ContainsFunc(l.In(l.Part), func(b merge.Rules) bool { return l.Reading(&b).Block == merge.Overrides })
 }
 
 // isRepeated reports whether an earlier layer has the same policy with the same reading:
@@ -95,7 +95,7 @@ func (e *Effective) unconditionalAbove(o Override) []unconditional {
 			continue
 		}
 		for above, block := range OverrideBlocks(&e.Layers[i]) {
-			if above.When == "" && len(block.Rules) > 0 {
+			if above.When == "" {
 				out = append(out, unconditional{block, above.Atomic})
 			}
 		}

@@ -52,7 +52,7 @@ func (r *Router) hasRivalBefore(route *Route) bool {
 	}
 	found := false
 	r.findRivals(route, func(v Rival) bool {
-		found, r.memo.last.alone = v.Route == route && v.Rule < v.Own || v.Route.Precedes(route), false
+		found, r.memo.last.alone = v.Route == route || v.Route.Precedes(route), false
 		return !found
 	})
 	return found

@@ -15,11 +15,9 @@ type followedPair struct {
 	before, after gateway.ID
 }
 
-// noteFollowed notes that the rules of a pair are compared, where the write may move requests.
+// noteFollowed notes that the rules of a pair are compared.
 func (ev *ruleLosses) noteFollowed(p effective.Pair) {
-	if ev.moves != nil {
-		put(&ev.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
-	}
+	put(&ev.followed, followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}, true)
 }
 
 // findMoved adds the rules that requests lose which move between routes, rules or listeners,
@@ -42,7 +40,7 @@ func (ev *ruleLosses) findMoved(awaited ...*gateway.Route) error {
 	limits := gateway.MoveLimits{
 		Policies: s.policies,
 		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
-		Known:    func(from, to gateway.Served) bool { return to.Route.Awaited != later || known[places(from, to)] },
+		Known:    func(from, to gateway.Served) bool { return known[places(from, to)] },
 		Work:     new(int),
 		MaxWork:  maxMovedRulesWork,
 	}
@@ -61,7 +59,7 @@ func (ev *ruleLosses) findMoved(awaited ...*gateway.Route) error {
 				if m.Unsearched || ev.more {
 					break
 				}
-				if m.Request == nil || m.To.Route.Awaited != later || later && !at.keepsListener(m.From) {
+				if m.Request == nil || later && !at.keepsListener(m.From) {
 					continue
 				}
 				known[places(m.From, m.To)] = true

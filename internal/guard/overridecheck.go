@@ -306,5 +306,5 @@ func (prev *prevPair) sameEffective(p effective.Pair) bool {
 // two paths of the same effective policies.
 func sameAncestors(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
-		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
+		(a.Route == b.Route || a.Route.Namespace == b.Route.Namespace) // both have one or neither
 }

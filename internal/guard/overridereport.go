@@ -249,7 +249,7 @@ func (a *authorizer) hasSubstitute(l *lostOverride) (bool, error) {
 	for _, p := range l.substitutes {
 		permitted, err := a.mayOverride(l.ref(p))
 		if err != nil || !permitted {
-			return !permitted && err == nil, err
+			return err == nil, err
 		}
 	}
 	return false, nil

@@ -139,7 +139,7 @@ func (d generator) kinds() []string {
 	if d.labelled {
 		return [][]string{{"AtRule"}, {"AtRule"}, {"AtRule"}, {"AtRule", "AtBackend"}}[d.IntN(4)]
 	}
-	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRule", "AtBackend", "AtListener"}}[d.IntN(5)]
+	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRoute"}, {"AtRule", "AtRoute", "AtBackend", "AtListener"}}[d.IntN(6)]
 }
 
 // changeCounts are numbers of changes.

@@ -192,7 +192,7 @@ func (w plainWorld) paths(kind string) []plainPath {
 			p.route = &r
 			for i, rule := range r.Rules {
 				p.rule = i
-				if kind == "AtRule" {
+				if kind != "AtBackend" {
 					p.backend = ""
 					out = append(out, p)
 					continue
@@ -214,7 +214,7 @@ func (w plainWorld) unreadPaths(kind string) []plainPath {
 			continue
 		}
 		for i, rule := range r.Rules {
-			if kind == "AtRule" || len(rule.Backends) > 0 {
+			if kind != "AtBackend" || len(rule.Backends) > 0 {
 				out = append(out, plainPath{kind: kind, route: &r, rule: i, unread: true})
 			}
 		}
@@ -297,6 +297,7 @@ func (p plainPath) elements() []element {
 
 var plainLevels = map[string][]int{
 	"AtRule":     {atClass, atGatewayNamespace, atGateway, atSet, atListener, atRouteNamespace, atRoute, atRule},
+	"AtRoute":    {atGateway, atListener, atRoute},
 	"AtBackend":  {atGateway, atRoute, atBackend, atPort},
 	"AtListener": {atGateway, atSet, atListener},
 }
@@ -347,13 +348,13 @@ func (w plainWorld) may(policy plainPolicy, t plainTarget, e element) bool {
 			return false
 		}
 	}
-	if t.From != "" && policy.Kind == "AtListener" {
+	if t.From != "" && policy.Kind != "AtRule" && policy.Kind != "AtBackend" {
 		return false
 	}
 	switch {
 	case e.Namespace == policy.Namespace, policy.Kind == "AtBackend":
 		return true
-	case policy.Kind == "AtListener":
+	case policy.Kind != "AtRule":
 		return false
 	}
 	return slices.ContainsFunc(all[plainGrant](w), func(g plainGrant) bool {

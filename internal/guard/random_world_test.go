@@ -17,13 +17,18 @@ import (
 )
 
 // plainKinds are the kinds of the random worlds: paths that end at rules, at
-// backends and at listeners; targets in other namespaces by grant, freely and
+// routes, at backends and at listeners; targets in other namespaces by grant, freely and
 // not at all; overrides of routes that bind the routes of their namespace, and those of all;
 // policies on backends that are read only if all backends of the rule have them.
 var plainKinds = docs(
 	worlds.ClassProfileDoc("inherited", "AtRule", `
 targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: ["*"]}
 levels: [GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, RouteNamespace, Route, Rule]
+strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
+blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
+	worlds.ClassProfileDoc("inherited", "AtRoute", `
+targets: {fields: [targetRefs]}
+levels: [Gateway, Listener, Route]
 strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtBackend", `

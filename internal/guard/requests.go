@@ -341,9 +341,6 @@ func (ev *requests) staying(p effective.Pair) (flow, bool) {
 		return flow{}, true
 	}
 	at := ev.routersOf(entryOf(x))
-	if at.after == nil {
-		return flow{}, true
-	}
 	for _, f := range ev.from(x) {
 		if f.unsure == "" && f.To.IsOn(y) {
 			return f, true

@@ -112,3 +112,13 @@ func TestNamespaceAdmitsListenerSet(t *testing.T) {
 	assert.Equal(t, []string{"Deny OverrideEvaded a"}, codes(t, evaluate(t, v, "kind: Namespace\nmetadata: {name: app, labels: {sets: 'yes'}}")))
 	assert.Empty(t, codes(t, evaluate(t, v, "kind: Namespace\nmetadata: {name: app, labels: {sets: 'no'}}")))
 }
+
+// The path of a kind that ends at a route has the requests of all of its rules.
+func TestMovesFromPathsThatEndAtRoutes(t *testing.T) {
+	coat := worlds.ProfileDoc("Coat", "levels: [Gateway, Route]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}")
+	policy := policyDoc("Coat", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: {a: 1}")
+	const a, b = "{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /b}}]}"
+	v := world(t, docs(coat, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+a+", "+b+"]", "g"), routeDoc("q", "[{}]", "g"), policy))
+	assert.Empty(t, codes(t, evaluate(t, v, routeDoc("r", "["+b+", "+a+"]", "g"))))
+	assert.Equal(t, []string{"Deny OverrideEvaded a"}, codes(t, evaluate(t, v, routeDoc("r", "["+a+"]", "g"))))
+}

@@ -136,7 +136,7 @@ func (ev *ruleLosses) groupLostRules(p effective.Pair, lost []lostRule) []ruleLo
 func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
 	i := outcomeOf(p.After, r.from)
-	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
+	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && was.Ref() != is.Ref() {
 		key.route = is.Ref()
 	}
 	if i < 0 {

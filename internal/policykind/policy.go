@@ -97,7 +97,7 @@ func (p *Policy) Merges() bool {
 // HasOverrides reports whether a rule of the policy is an override, at some level at least.
 func (p *Policy) HasOverrides() bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
-		return len(b.Rules) > 0 && (b.Block == merge.Overrides || b.Block == merge.Bare && p.BareOverrides != nil)
+		return b.Block == merge.Overrides || b.Block == merge.Bare && p.BareOverrides != nil
 	})
 }
 
