@@ -138,7 +138,9 @@ func TestGracePeriodEndsOnTheAPIServer(t *testing.T) {
 	succeed(t, g.kubectl("label", "httproute/toystore", "team=a")) // it is not what has to comply
 	created, err := time.Parse(time.RFC3339, g.get(t, "httproute/late", ".metadata.creationTimestamp"))
 	require.NoError(t, err)
-	env.Soon(t, func() bool { return strings.Contains(g.kubectl("describe", "httproute/late").Stdout, "a limit is required") }, "the audit does not report the route")
+	env.Soon(t, func() bool {
+		return strings.Contains(g.kubectl("describe", "httproute/late").Stdout, "a limit is required")
+	}, "the audit does not report the route")
 	assert.GreaterOrEqual(t, time.Since(created), 6*time.Second, "the period has ended then")
 	denied(t, write("b"), "a limit is required")
 	succeed(t, g.apply(strings.NewReplacer("name: route", "name: late", "toystore", "late").Replace(routeLimit)))
