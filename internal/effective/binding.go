@@ -173,7 +173,7 @@ func (b *binder) limitsOf(e *Effective) *limits {
 	out := &limits{}
 	for i := range e.Rules {
 		r := &e.Rules[i]
-		if name, ok := e.Kind.Binds(r.Key); ok && r.Value != nil && b.limit(name, r.Rule) != nil {
+		if name, ok := e.Kind.Binds(r.Key); ok && b.limit(name, r.Rule) != nil {
 			out.Rules = append(out.Rules, r)
 		}
 	}

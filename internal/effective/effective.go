@@ -64,7 +64,7 @@ func (e *Effective) Without(drop func(merge.Layer) bool, m merge.Meter) (*Effect
 // Ref returns the reference of a policy on the path, or of the route if the policy
 // stands for the route's own fields.
 func (e *Effective) Ref(p *merge.Policy) api.Ref {
-	if p == e.Object && p != nil {
+	if p == e.Object {
 		return e.Path.Route.Ref()
 	}
 	return api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: p.Namespace, Name: p.Name}

@@ -35,13 +35,9 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 		switch o := o.(type) {
 		case nil, *policykind.Profile:
 		case *policykind.Policy:
-			if o != nil {
-				s.Policies = append(s.Policies, o)
-			}
+			s.Policies = append(s.Policies, o)
 		case *gateway.Grant:
-			if o != nil {
-				s.Grants = append(s.Grants, o)
-			}
+			s.Grants = append(s.Grants, o)
 		default:
 			if ref := o.Ref(); len(s.Objects) == 0 || s.Objects[len(s.Objects)-1] != ref { // it is given before and after
 				s.Objects = append(s.Objects, ref)

@@ -340,7 +340,7 @@ func (k *stackBuilder) onBackend(p *gateway.Path) []attachment {
 // first returns the listener whose policies a listener has: in some kinds, the first one on
 // its port.
 func (k *stackBuilder) first(l *gateway.ListenerMatch) *gateway.ListenerMatch {
-	if l.Gateway == nil || l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
+	if l.Listener == nil || !slices.Contains(k.kind.Targets.Listeners, api.ListenerFirst) {
 		return l
 	}
 	all := k.view.Listeners(l.Gateway)

@@ -130,8 +130,8 @@ func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (mean
 		return "", elsewhere
 	}
 	for o := range v.Objects(ref.PolicyKind()) {
-		if o := o.Ref(); o.Name == ref.Name && (elsewhere == api.Ref{} || o.Namespace < elsewhere.Namespace) {
-			elsewhere = o
+		if o.Ref().Name == ref.Name {
+			return "", o.Ref()
 		}
 	}
 	return "", elsewhere

@@ -14,9 +14,6 @@ import (
 // known, else "": the gateway then counts as reading all kinds, as any root that is no
 // gateway does.
 func controllerOf(v *snapshot.View, g *gateway.Gateway) string {
-	if g == nil {
-		return ""
-	}
 	class, ok := v.Get((&gateway.Class{Name: g.Class}).Ref()).(*gateway.Class)
 	if !ok || !policykind.KnownController(class.Controller, v.Kinds()) {
 		return ""

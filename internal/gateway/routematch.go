@@ -455,7 +455,7 @@ func (c condition) covers(o condition) bool {
 		return c.meets(o.value)
 	case c.op == underPrefix && o.op == underPrefix:
 		return c.meets(o.value)
-	case c.op == underPrefix && o.op == matchesRegex:
+	case c.op == underPrefix:
 		prefix, _ := o.regex.LiteralPrefix()
 		return strings.HasPrefix(prefix, c.value+"/")
 	default:

@@ -116,8 +116,8 @@ func (c *compiler) fieldName(at *field.Path, text string, in part) {
 	if text == "" {
 		return
 	}
-	p, err := parseFieldPath(text)
-	if err != nil || len(p) != 1 || p[0] != text || text == "*" {
+	p, _ := parseFieldPath(text)
+	if len(p) != 1 || p[0] != text || text == "*" {
 		c.invalid(at, text, "must be the name of a field, not a path; set spec.content to the path of its parent")
 	}
 	c.kind.addPath(at, p, in)

@@ -85,16 +85,12 @@ func (p *Policy) HasOneTarget() bool {
 	return len(all.Fields) == 1 && len(all.Selectors) == 0 && len(p.Targets) == 1 && p.fields.targets[0] == p.TargetsField()
 }
 
-// InvalidField returns the first field that is invalid, "" if none is known.
+// InvalidField returns the first field that is invalid, "" if none is.
 func (p *Policy) InvalidField() string {
-	all := []error{p.Invalid}
-	if list, ok := errors.AsType[utilerrors.Aggregate](p.Invalid); ok {
-		all = list.Errors()
+	list, ok := errors.AsType[utilerrors.Aggregate](p.Invalid)
+	if !ok {
+		return ""
 	}
-	for _, err := range all {
-		if at, ok := errors.AsType[*field.Error](err); ok {
-			return at.Field
-		}
-	}
-	return ""
+	first, _ := errors.AsType[*field.Error](list.Errors()[0]) // those of a field.ErrorList
+	return first.Field
 }

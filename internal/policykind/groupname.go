@@ -9,10 +9,7 @@ import (
 // of a group of named rules alone, such as authentication for rules.authentication, else
 // the key.
 func (k *Kind) GroupName(rule merge.Key, n int) string {
-	key, ok := rule.Ancestor(n)
-	if !ok {
-		key = rule
-	}
+	key, _ := rule.Ancestor(n)
 	if k.SameTarget == api.Collect {
 		return "rules" // a rule is a whole policy
 	}

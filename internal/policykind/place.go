@@ -38,7 +38,7 @@ func (k *Kind) Beside() api.PolicyKind { return k.beside }
 
 // HasPort reports whether the policy has an item for a port.
 func (p *Policy) HasPort(port string) bool {
-	return port != otherPort && slices.ContainsFunc(p.places, func(at Place) bool { return at.Port == port })
+	return slices.ContainsFunc(p.places, func(at Place) bool { return at.Port == port })
 }
 
 // OnlyForPorts reports whether the policy is for listeners of certain ports alone.
@@ -56,7 +56,7 @@ func (p *Policy) PartAt(at Place) int {
 	if at.Port != "" && !p.HasPort(at.Port) {
 		at.Port = otherPort
 	}
-	at.Merged, at.Listener, at.Beside = at.Merged && k.ignoresMerged, at.Listener && k.ignoresListener, at.Beside && k.ignoresBeside()
+	at.Merged, at.Listener = at.Merged && k.ignoresMerged, at.Listener && k.ignoresListener
 	at.Unserved = at.Unserved && k.ignoresUnserved
 	return 1 + slices.Index(p.places, at)
 }

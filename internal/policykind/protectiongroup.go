@@ -41,7 +41,7 @@ func (k *Kind) ProtectionGroup(rule merge.Key) (group, name string) {
 		if i < 0 {
 			continue
 		}
-		if member, ok := rule.Ancestor(len(g.rules[i].fieldPath)); ok && k.rulesAreLeaves {
+		if member, _ := rule.Ancestor(len(g.rules[i].fieldPath)); k.rulesAreLeaves {
 			return g.name, member.String()
 		}
 		return g.name, rule.String()

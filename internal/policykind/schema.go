@@ -145,13 +145,8 @@ func (k *Kind) WithSchema(s *Schema) *Kind {
 	return &out
 }
 
-// Schema returns the schema of the kind's objects, nil if it is unknown. k may be nil.
-func (k *Kind) Schema() *Schema {
-	if k == nil {
-		return nil
-	}
-	return k.schema
-}
+// Schema returns the schema of the kind's objects, nil if it is unknown.
+func (k *Kind) Schema() *Schema { return k.schema }
 
 // Layout is where the rules are in the objects of a kind. Field paths are lists of
 // segments; in those of rules, * matches any name.
