@@ -270,7 +270,7 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 				return nil, err
 			}
 		}
-		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
+		if err := r.addParents(ctx, parentsOf(r.view.Get(t.Ref))); err != nil {
 			return nil, err
 		}
 	}
