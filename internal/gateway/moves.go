@@ -8,14 +8,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Shown returns the request for people, as Plain does: it need not move. It is nil if there is
-// none.
-func (m *Move) Shown() *Request {
-	if m.Request == nil {
-		return nil
-	}
-	return Plain(m.Request, m.before, m.after)
-}
+// Shown returns the request for people, as Plain does: it need not move. There must be one.
+func (m *Move) Shown() *Request { return Plain(m.Request, m.before, m.after) }
 
 // Moves yields requests that a change of routes or listeners moves: for each pair of rules
 // between which requests move, at least one. changed are the routes of which a match, a

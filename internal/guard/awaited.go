@@ -91,14 +91,14 @@ func (ev *overrides) awaited() (*overrides, error) {
 // checkAwaited checks, with routes that are awaited, the overrides of a path whose requests
 // come in by another listener after the write, although its own would take them.
 func (ev *overrides) checkAwaited(with *overrides, p effective.Pair) error {
-	if p.Before == nil || p.After == nil || p.After.Path.Listener == nil {
+	if p.Before == nil || p.After == nil {
 		return nil
 	}
 	with.pairs++
 	c := overrideCheck{ev: with, paths: p}
 	was, is := p.Before.Path.Listener, p.After.Path.Listener
 	for _, m := range with.from(&p.Before.Path) {
-		if !m.To.Route.Awaited || !sameConnections(was, is) || m.To.IsOn(&p.After.Path) {
+		if !sameConnections(was, is) {
 			continue
 		}
 		m = ev.servedMeanwhile(m)

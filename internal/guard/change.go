@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"iter"
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -158,13 +157,7 @@ func newReferences(v *snapshot.View, c Change) []reference {
 }
 
 // newParents returns the parents that a write adds to a route or a listener set.
-func newParents(c Change) iter.Seq[gateway.Parent] {
-	return func(yield func(gateway.Parent) bool) {
-		was := parentsOf(c.Before)
-		for _, p := range parentsOf(c.After) {
-			if !slices.Contains(was, p) && !yield(p) {
-				return
-			}
-		}
-	}
+func newParents(c Change) []gateway.Parent {
+	was := parentsOf(c.Before)
+	return slices.DeleteFunc(slices.Clone(parentsOf(c.After)), func(p gateway.Parent) bool { return slices.Contains(was, p) })
 }

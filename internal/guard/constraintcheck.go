@@ -57,7 +57,7 @@ type unmetRequirement struct {
 // made worse is a warning.
 func (ev *requirements) check(p effective.Pair) error {
 	all := ev.after.Constraints(p.After.Kind.Ref())
-	if len(all) == 0 || !ev.mayAffect(p.After.Kind.Ref()) {
+	if len(all) == 0 {
 		return nil
 	}
 	var s *constraintInputs

@@ -191,10 +191,7 @@ func (ev *write) fieldOf(f *Finding) string {
 	case *policykind.Policy:
 		return policyField(f, o)
 	case *gateway.Route:
-		switch {
-		case len(o.Parents) > 0 && f.Code == api.ReasonNoPath:
-			return "spec.parentRefs"
-		case len(o.Rules) > 0 && f.Code == api.ReasonUnreached:
+		if len(o.Rules) > 0 && f.Code == api.ReasonUnreached {
 			return "spec.rules"
 		}
 	}
@@ -211,9 +208,7 @@ func policyField(f *Finding, p *policykind.Policy) string {
 		}
 		return p.TargetsField()
 	case api.ReasonUnsetOverride:
-		if at := p.UnsetField(f.Rule); at != "" {
-			return at
-		}
+		return p.UnsetField(f.Rule)
 	}
 	return p.RuleField(f.Rule)
 }

@@ -26,7 +26,7 @@ func (ev *successors) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		return out, nil
 	}
 	at := ev.routersOf(entryOf(y))
-	if at.before == nil || at.after == nil {
+	if at.before == nil {
 		return out, nil
 	}
 	arrivals, err := ev.arrivalsAt(at)

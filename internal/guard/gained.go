@@ -57,7 +57,7 @@ func (g *gainedRules) add(e *effective.Effective) {
 // Gained returns the rules of policies that a new path gets; nil for any other one, and for
 // one that no request reaches.
 func Gained(p effective.Pair) []api.GainedRules {
-	if p.Before != nil || p.After == nil || p.Unreached {
+	if p.Before != nil || p.Unreached {
 		return nil
 	}
 	var g gainedRules
@@ -70,7 +70,7 @@ func (g *gainedRules) addMissed(e *effective.Effective) {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		for _, l := range o.Lost {
-			if l.To.Policy != nil && l.To.Policy != o.Policy && !isOverridden(e, i, l) && !inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
+			if l.To.Policy != o.Policy && !isOverridden(e, i, l) && !inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
 				put(g, gainedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}, 1)
 			}
 		}

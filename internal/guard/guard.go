@@ -180,7 +180,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 
 // comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
-	s.Empty = slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) }) // constraints bind paths without a policy, too
+	s.Empty = ev.after.Constrained() // constraints bind paths without a policy, too
 	if err := ev.trackRequests(); err != nil {
 		return fmt.Errorf("find the requests that move: %w", err)
 	}
@@ -270,7 +270,7 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 				return nil, err
 			}
 		}
-		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
+		if err := r.addParents(ctx, parentsOf(r.view.Get(t.Ref))); err != nil {
 			return nil, err
 		}
 	}

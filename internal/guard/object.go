@@ -147,7 +147,7 @@ func (ev objectCheck) reportUnreadParents() {
 // listener. What the parentRef probably means is shown to readers of all objects, and of parents
 // in the namespace of the object that is written.
 func (ev objectCheck) reportMissingParents(field string) {
-	for p := range newParents(ev.change) {
+	for _, p := range newParents(ev.change) {
 		why := effective.MissingParent(ev.after, p)
 		if why == "" {
 			continue

@@ -30,7 +30,7 @@ type lostOverrideKey struct {
 type lostOverride struct {
 	key         lostOverrideKey
 	was, is     *effective.Effective
-	request     func() *gateway.Request // returns one that is no longer subject to it, nil where none is known; or nil
+	request     func() *gateway.Request // returns one that is no longer subject to it; nil where none is known
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
 	permitted   bool    // the writer is allowed to remove it

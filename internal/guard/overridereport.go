@@ -113,9 +113,7 @@ func (ev *overrideReport) reportLostOverride(l *lostOverride) {
 		f.What = fmt.Sprintf("%s would no longer be subject to %s%s: %s", affectedText(l), override, applies, cause)
 	}
 	if l.request != nil && l.moved() {
-		if q := l.request(); q != nil {
-			f.Request, f.ServedBy = q.String(), servingText(l.is)
-		}
+		f.Request, f.ServedBy = l.request().String(), servingText(l.is)
 	}
 	if l.key.unsearched {
 		f.What += "; so many matches compete for its requests that it is not known whether some move there"

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -57,8 +56,8 @@ func (r *liveReader) addMissing(ctx context.Context, ref api.Ref) error {
 }
 
 // addParents adds parents of a route or listener set.
-func (r *liveReader) addParents(ctx context.Context, parents iter.Seq[gateway.Parent]) error {
-	for p := range parents {
+func (r *liveReader) addParents(ctx context.Context, parents []gateway.Parent) error {
+	for _, p := range parents {
 		if err := r.addMissing(ctx, p.Ref()); err != nil {
 			return err
 		}

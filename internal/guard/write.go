@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -85,13 +84,6 @@ func (ev *write) editsListeners() bool {
 	default:
 		return false
 	}
-}
-
-// mayAffect reports whether the write may change effective policies of a kind, or their
-// paths.
-func (ev *write) mayAffect(k api.PolicyKind) bool {
-	p, ok := ev.change.Object().(*policykind.Policy)
-	return !ok || p.Kind.Ref() == k || slices.Contains(ev.dependent, k)
 }
 
 // causedByWrite reports whether the write causes an override to meet what weakens it. One
