@@ -174,6 +174,7 @@ func (o *applyOrder) judgeAsOne(ctx context.Context, from *snapshot.View) error 
 		}
 		e := &o.results[i]
 		e.judgeLosses(one.decision, said)
+		e.judgeOverrides(one.decision)
 		if o.denials[i] != nil {
 			e.denyEvasion(one.decision)
 		}
@@ -196,6 +197,16 @@ func (e *evaluatedStep) judgeLosses(one *guard.Decision, said map[loss]bool) {
 		d.Moved = one.Moved
 	}
 	maps.Copy(said, losses(d))
+}
+
+// judgeOverrides removes the warnings about overrides that hold after all steps together.
+func (e *evaluatedStep) judgeOverrides(one *guard.Decision) {
+	all := slices.Concat(one.Denials, one.Warnings)
+	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
+		return takesAway(f) && !slices.ContainsFunc(all, func(o guard.Finding) bool {
+			return takesAway(o) && o.Policy == f.Policy && o.Rule == f.Rule
+		})
+	})
 }
 
 // denyEvasion denies a step that waited for others if all together take away an override: the
