@@ -113,18 +113,15 @@ var ignoredKinds = []api.PolicyKind{{Kind: gateway.KindService}, {Kind: gateway.
 // API server admits the write of the call when the response is late.
 func (c *call) withLateReserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	late := c.name == webhookValidate && (c.opts.IgnoreFailures || slices.Contains(ignoredKinds, kindOf(c.request)))
-	end, ok := ctx.Deadline()
-	if !late || !ok || c.forwarded {
+	if !late || c.forwarded {
 		return ctx, func() {}
 	}
+	end, _ := ctx.Deadline()
 	return context.WithDeadline(ctx, end.Add(c.opts.responseReserve(c.timeout)-c.opts.lateReserve(c.timeout)))
 }
 
 // withFraction returns a context with the remaining time divided by a divisor.
 func withFraction(ctx context.Context, divisor time.Duration) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
+	end, _ := ctx.Deadline()
 	return context.WithTimeout(ctx, time.Until(end)/divisor)
 }

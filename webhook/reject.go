@@ -20,9 +20,8 @@ func (c *call) read(ctx context.Context, r *http.Request) *reviewError {
 	if !ok {
 		return newReviewError(http.StatusServiceUnavailable, overloadMessage)
 	}
-	if end, ok := ctx.Deadline(); ok {
-		setReadDeadline(c.w, end)
-	}
+	end, _ := ctx.Deadline()
+	setReadDeadline(c.w, end)
 	limit := c.limiter.maxReview
 	if c.name == webhookReview {
 		limit = maxReviewBody

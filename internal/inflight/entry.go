@@ -45,7 +45,7 @@ func newEntry(w Write) *entry {
 		e.user = u.Username
 	}
 	e.write.Change.User, e.write.Precondition, e.write.Admissible, e.write.Review = nil, nil, nil, nil
-	if policy, ok := w.Change.After.(*policykind.Policy); ok && policy != nil {
+	if policy, ok := w.Change.After.(*policykind.Policy); ok {
 		e.write.Change.After = policy.Pack()
 	}
 	e.cost = usage{1, e.bytes()}

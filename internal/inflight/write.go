@@ -74,13 +74,9 @@ func (w Write) definedKinds() []api.PolicyKind {
 	for _, o := range w.objects() {
 		switch o := o.(type) {
 		case *policykind.Profile:
-			if o != nil {
-				out = append(out, api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind})
-			}
+			out = append(out, api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind})
 		case *policykind.Definition:
-			if o != nil {
-				out = append(out, o.Defines())
-			}
+			out = append(out, o.Defines())
 		}
 	}
 	return out
@@ -100,7 +96,7 @@ func (w Write) changes() []snapshot.Change {
 
 // footprint returns what the write can affect in views.
 func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
-	if n, ok := w.Change.Before.(*gateway.Namespace); ok && n != nil && w.Change.After == nil {
+	if _, ok := w.Change.Before.(*gateway.Namespace); ok && w.Change.After == nil {
 		return effective.Everywhere() // all objects in it are deleted, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
@@ -110,7 +106,7 @@ func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
 // decoded.
 func (w Write) changesReading(other Write) bool {
 	p, ok := other.Change.Object().(*policykind.Policy)
-	return ok && p != nil && slices.Contains(w.definedKinds(), p.Kind.Ref())
+	return ok && slices.Contains(w.definedKinds(), p.Kind.Ref())
 }
 
 // errPoliciesInFlight is returned for a write that changes how policies are decoded, while
@@ -133,7 +129,7 @@ var errKindChanged = errors.New("the PolicyProfile or CustomResourceDefinition o
 // checkKind returns an error unless a view has the kind of a policy as the write was
 // decoded with. Without it, the evaluation would find no violation.
 func (w Write) checkKind(v *snapshot.View) error {
-	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
+	if p, ok := w.Change.Object().(*policykind.Policy); ok && v.Kind(p.Kind.Ref()) != p.Kind {
 		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
