@@ -43,6 +43,9 @@ func (ev *terminating) observe(e *effective.Effective) {
 		if above && slices.Contains(ev.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !effective.HasOverrides(layer)) {
 			continue
 		}
+		if ev.old != nil && layer.Policy == &ev.old.Policy {
+			continue
+		}
 		p, ok := ev.before.Get(e.Ref(layer.Policy)).(*policykind.Policy)
 		if !ok || p.Ref() == ev.change.Object().Ref() {
 			continue
